@@ -1,19 +1,23 @@
 """Collects the spools of all processes into the record of a run, and makes a run fit into a trace.
 
-The files may be incomplete, where the program was killed or the disk was full. The run
+Where all processes have recorded their ends, the chunks that they have written become those of the
+trace, with another header: so the end of a run takes as long as copying a short file, however many
+supersteps there were.
+
+Otherwise the files may be incomplete, since the program was killed or the disk was full. The run
 then ends with the last superstep that all its processes have recorded. A run whose trace would be
 too long to be read ends earlier, too.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +27,6 @@ from bsplib.errors import TraceError
 from bsplib.recording.import_clock import is_import
 from bsplib.recording.lifetimes import Caller, Noted, lifetime_of
 from bsplib.recording.line_sampler import joined_samples, read_samples
-from bsplib.recording.packing import heads, unpacked, whole_chunks
 from bsplib.recording.records import (
     FROM_SYSTEM,
     MAX_NUMBER,
@@ -40,8 +43,16 @@ from bsplib.recording.records import (
     waits_among,
 )
 from bsplib.recording.spool import CHUNKS, HEADER
+from bsplib.recording.stored import (
+    Numbering,
+    StoredChunk,
+    StoredTable,
+    chunk_of,
+    spooled_chunks,
+)
+from bsplib.recording.tables import RunTable
 from bsplib.recording.trace import write_trace
-from bsplib.recording.trace_document import TraceTooLongError, checked_reasons
+from bsplib.recording.trace_document import TraceTooLongError, checked_reasons, group_in
 from bsplib.sync_kinds import Kind
 
 _NOWHERE = Path(os.devnull)
@@ -96,30 +107,42 @@ def collect(
     if absent := [pid for pid, folder in enumerate(folders) if folder is None]:
         meta["absent"] = absent
     for pid, folder in enumerate(folders):
-        try:
+        with _naming(pid):
             part = _read_part(folder or _NOWHERE, pid, groups, stacks)
-        except (ValueError, LookupError, TypeError, RecursionError) as error:
-            raise TraceError(f"the records of process {pid} are damaged: {error}") from error
         parts.append(part)
         if part.lost or (complete and not part.begun):
             lost[pid] = part.lost or "it has no file of records"
-    hosts = [part.told.host for part in parts]
-    meta.update(_hosts(hosts), **meta_of([part.told for part in parts]))
+    is_whole = complete and not lost
+    # Short runs are shorter in few chunks, which have records of many processes.
+    as_stored = is_whole and any(part.records.chunks for part in parts)
+    records, traffic = _stored(parts) if as_stored else _looked_at(parts)
+    told = [part.told for part in parts]
+    hosts = [each.host for each in told]
+    meta.update(_hosts(hosts), **_meta_of(told))
     run = Run(
         nprocs=nprocs,
         groups=tuple(groups),
         stacks=tuple(stacks),
-        records=np.concatenate([part.records for part in parts]),
-        traffic=_joined_traffic(parts),
-        complete=complete and not lost,
+        records=records,
+        traffic=traffic,
+        complete=is_whole,
         meta=meta,
-        lifetime=lifetime_of([part.told.noted for part in parts], hosts, caller),
+        lifetime=lifetime_of([each.noted for each in told], hosts, caller),
         steal_ns=NOT_MEASURED if caller is None else caller.steal_ns,
         samples=joined_samples([part.samples for part in parts]),
-        measured=reasons_of([part.told.measured for part in parts]),
+        measured=_reasons_of([each.measured for each in told]),
     )
     missing = tuple(pid for pid, part in enumerate(parts) if not part.begun)
     return Collected(_keep_whole(run), lost, len(missing) < nprocs, missing)
+
+
+@contextmanager
+def _naming(pid: int) -> Iterator[None]:
+    """Name the process whose files are damaged."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise TraceError(f"the records of process {pid} are damaged: {error}") from error
 
 
 def _hosts(found: Sequence[Host | None]) -> dict[str, Any]:
@@ -138,7 +161,7 @@ def _hosts(found: Sequence[Host | None]) -> dict[str, Any]:
     return {"hosts": names, "clock_bounds_s": bounds, "cores": cores}
 
 
-def reasons_of(told: Sequence[dict[str, str]]) -> dict[str, str]:
+def _reasons_of(told: Sequence[dict[str, str]]) -> dict[str, str]:
     """Return why something was not measured in some process; empty text where it was in all."""
     reasons: dict[str, str] = {}
     for of_process in told:
@@ -147,7 +170,7 @@ def reasons_of(told: Sequence[dict[str, str]]) -> dict[str, str]:
     return reasons
 
 
-def meta_of(told: Sequence[AboutProcess]) -> dict[str, Any]:
+def _meta_of(told: Sequence[_AboutProcess]) -> dict[str, Any]:
     """Return what processes measured of themselves: own threads, imports and blocks."""
     waited = [each.noted.own_threads_ns for each in told]
     meta: dict[str, Any] = {}
@@ -168,7 +191,7 @@ def has_ended(run: Run) -> bool:
 
 
 @dataclass
-class AboutProcess:
+class _AboutProcess:
     """What a process has told of itself."""
 
     host: Host | None = None
@@ -206,36 +229,100 @@ class AboutProcess:
             raise ValueError(f"it told {what}")
 
 
+class _Spooled(NamedTuple):
+    """A table of a process, as it is in its files."""
+
+    chunks: list[StoredChunk]
+    rows: NDArray[np.void]
+    """Those after the chunks."""
+    reason: str
+    """Why recording stopped, if it did."""
+
+    def whole(self) -> NDArray[np.void]:
+        """Return all rows."""
+        return np.concatenate([StoredTable(self.rows.dtype, self.chunks).whole(), self.rows])
+
+    def with_heads(self, numbering: int, base: int) -> Iterator[StoredChunk]:
+        """Yield all rows as chunks with these numbers in their headers."""
+        for chunk in self.chunks:
+            yield chunk._replace(head=chunk.head._replace(numbering=numbering, base=base))
+        if len(self.rows):
+            yield chunk_of(self.rows, numbering, base)
+
+
 @dataclass(frozen=True)
 class _Part:
-    """The records of one process; groups and stacks are numbered as in the run."""
+    """What one process has recorded."""
 
-    records: NDArray[np.void]
-    traffic: NDArray[np.void]
+    pid: int
+    records: _Spooled
+    traffic: _Spooled
     """The field ``record`` is a position among the records of this process."""
+    group_of: list[int]
+    """The positions in the run of its groups, and the same of its stacks."""
+    stack_of: list[int]
     lost: str
     begun: bool
-    told: AboutProcess
+    told: _AboutProcess
     samples: NDArray[np.void] | None
+
+    def sound_records(self) -> NDArray[np.void]:
+        """Return the records before the first one that cannot be, numbered as in the run."""
+        sound = sound_rows(self.records.whole(), len(self.group_of), len(self.stack_of))
+        sound["pid"] = self.pid
+        for name, positions in (("group", self.group_of), ("stack", self.stack_of)):
+            sound[name] = np.array(positions, np.int32)[sound[name]]
+        return sound
 
 
 def _read_part(
     folder: Path, pid: int, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
 ) -> _Part:
-    records, reason = read_table(folder / f"{pid}.records", RECORD)
-    traffic, _ = read_table(folder / f"{pid}.traffic", TRAFFIC)
-    group_of, stack_of, told = read_definitions(folder / f"{pid}.definitions", groups, stacks)
-    sound = sound_rows(records, len(group_of), len(stack_of))
-    if len(sound) < len(records):
-        reason = reason or "a number is out of range"
-    sound["pid"] = pid
-    sound["group"] = group_of[sound["group"]]
-    sound["stack"] = stack_of[sound["stack"]]
-    # A process writes traffic before its record: rows beyond the records were left unfinished.
-    within = (traffic["record"] >= 0) & (traffic["record"] < len(sound))
-    samples = read_samples(folder, pid, told.sampled, lambda: sound)
-    begun = (folder / f"{pid}.records").exists()
-    return _Part(sound, traffic[within], reason, begun, told, samples)
+    path = folder / f"{pid}.records"
+    records = _read_table(path, RECORD)
+    traffic = _read_table(folder / f"{pid}.traffic", TRAFFIC)
+    group_of, stack_of, told = _read_definitions(folder / f"{pid}.definitions", groups, stacks)
+    lost = records.reason
+    if len(sound_rows(records.rows, len(group_of), len(stack_of))) < len(records.rows):
+        lost = lost or "a number is out of range"
+    samples = read_samples(folder, pid, told.sampled, records.whole)
+    return _Part(pid, records, traffic, group_of, stack_of, lost, path.exists(), told, samples)
+
+
+def _stored(parts: list[_Part]) -> tuple[RunTable, RunTable]:
+    """Return the records and the traffic of all processes as the chunks that they have written."""
+    numberings: dict[tuple[tuple[int, ...], ...], int] = {}
+    records: list[StoredChunk] = []
+    traffic: list[StoredChunk] = []
+    base = 0
+    for part in parts:
+        positions = tuple(part.group_of), tuple(part.stack_of)
+        number = 0  # the numbering of the run
+        if any(each != tuple(range(len(each))) for each in positions):
+            number = numberings.setdefault(positions, len(numberings) + 1)
+        traffic += part.traffic.with_heads(0, base)
+        records += (own := list(part.records.with_heads(number, 0)))
+        base += sum(chunk.head.rows for chunk in own)
+    listed: list[Numbering] = [
+        {"group": np.array(of_group, np.int32), "stack": np.array(of_stack, np.int32)}
+        for of_group, of_stack in numberings
+    ]
+    return StoredTable(RECORD, records, listed), StoredTable(TRAFFIC, traffic)
+
+
+def _looked_at(parts: list[_Part]) -> tuple[NDArray[np.void], NDArray[np.void]]:
+    """Return the records and the traffic of all processes, as far as they can be."""
+    records, traffic, base = [], [], 0
+    for part in parts:
+        with _naming(part.pid):
+            sound, rows = part.sound_records(), part.traffic.whole()
+        # A process writes traffic before its record: rows beyond the records were left unfinished.
+        rows = rows[(rows["record"] >= 0) & (rows["record"] < len(sound))]
+        rows["record"] += base
+        base += len(sound)
+        records.append(sound)
+        traffic.append(rows)
+    return np.concatenate(records), np.concatenate(traffic)
 
 
 def sound_rows(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[np.void]:
@@ -248,61 +335,35 @@ def sound_rows(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[n
     return records[: int(wrong.argmax()) if wrong.any() else len(records)].copy()
 
 
-def _joined_traffic(parts: list[_Part]) -> NDArray[np.void]:
-    rows = 0
-    joined = []
-    for part in parts:
-        traffic = part.traffic.copy()
-        traffic["record"] += rows
-        joined.append(traffic)
-        rows += len(part.records)
-    return np.concatenate(joined)
-
-
-def read_table(path: Path, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], str]:
-    """Return the complete rows of a table, and the reason why recording stopped, if it did."""
-    raw = path.read_bytes() if path.exists() else b""
+def _read_table(path: Path, dtype: np.dtype[Any]) -> _Spooled:
+    if not path.exists():
+        return _Spooled([], np.zeros(0, dtype), "")
+    raw = path.read_bytes()
     if len(raw) < HEADER.size:
-        return np.zeros(0, dtype), "there was no room for a first record" if path.exists() else ""
-    rows, written, reason = read_rows(raw, dtype)
-    every = heads(unread_chunks(path))
-    chunks = [unpacked(payload, head.rows, dtype) for head, payload in every]
+        return _Spooled([], np.zeros(0, dtype), "there was no room for a first record")
+    count, word = HEADER.unpack_from(raw)
+    written, reason = word >> 32, word & (2**32 - 1)
+    count = min(count, (len(raw) - HEADER.size) // dtype.itemsize)
+    rows = np.frombuffer(raw, dtype, count, HEADER.size)
+    chunks = spooled_chunks(path.with_name(path.name + CHUNKS))
     if len(chunks) < written:
         raise ValueError(f"{len(chunks)} chunks of {written} are there")
     if len(chunks) > written:  # the process was killed before it could use the memory anew
         rows = rows[:0]
-    return np.concatenate([*chunks, rows]), os.strerror(reason) if 0 < reason < 2**31 else ""
+    return _Spooled(chunks, rows, os.strerror(reason) if 0 < reason < 2**31 else "")
 
 
-def read_rows(raw: bytes, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], int, int]:
-    """Return the rows of a mapped file, the number of chunks before them, and an ``errno``."""
-    count, word = HEADER.unpack_from(raw) if len(raw) >= HEADER.size else (0, errno.ENOSPC)
-    there = max(len(raw) - HEADER.size, 0) // dtype.itemsize
-    count = min(count, there)
-    rows = np.frombuffer(raw, dtype, count, HEADER.size) if count else np.zeros(0, dtype)
-    return rows, word >> 32, word & (2**32 - 1)
-
-
-def unread_chunks(path: Path) -> memoryview:
-    """Return the whole chunks of a table; a last one that is not whole is left out.
-
-    Args:
-        path: the mapped file of the table.
-    """
-    chunks = path.with_name(path.name + CHUNKS)
-    return whole_chunks(memoryview(chunks.read_bytes() if chunks.exists() else b""))
-
-
-def read_definitions(
+def _read_definitions(
     path: Path, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], AboutProcess]:
+) -> tuple[list[int], list[int], _AboutProcess]:
     """Return the numbers that the groups and stacks of a process have in the run, and the rest.
 
     Groups and stacks that the run does not have yet are added to it.
     """
     group_of: list[int] = []
     stack_of: list[int] = []
-    told = AboutProcess()
+    nprocs = next(iter(groups)).size
+    told = _AboutProcess()
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     for line in text.split("\n")[:-1]:  # a last line without its end is incomplete
         what, value = json.loads(line)
@@ -314,11 +375,11 @@ def read_definitions(
         elif what != "group":
             told.add(what, value)
         else:
-            group = GroupInfo.of_json(value)
+            group = group_in(value, "a group", nprocs)
             if group.parent >= 0:
                 group = group._replace(parent=group_of[group.parent])
             group_of.append(groups.setdefault(group, len(groups)))
-    return np.array(group_of, np.int32), np.array(stack_of, np.int32), told
+    return group_of, stack_of, told
 
 
 def _number(frames: list[Any], stacks: dict[Stack, int]) -> int:
@@ -343,7 +404,12 @@ def first_half(run: Run) -> Run:
 
 
 def write_fitting(
-    target: Path, earlier: tuple[Run, ...], run: Run, scratch: Path | None = None
+    target: Path,
+    earlier: tuple[Run, ...],
+    run: Run,
+    scratch: Path | None = None,
+    *,
+    is_sound: bool = False,
 ) -> tuple[Run, str]:
     """Write a trace; leave out the end of its last run if the trace is too long to be read.
 
@@ -352,6 +418,7 @@ def write_fitting(
         earlier: the runs before the last one.
         run: the last run.
         scratch: as for :func:`bsplib.recording.trace.write_trace`.
+        is_sound: the same.
 
     Returns:
         The last run as it was written, and a text about what was left out of it.
@@ -363,9 +430,9 @@ def write_fitting(
     left_out = ""
     while True:
         try:
-            write_trace(target, Trace((*earlier, run)), scratch=scratch)
+            write_trace(target, Trace((*earlier, run)), scratch=scratch, is_sound=is_sound)
         except TraceTooLongError as error:
-            if len(run.records) == 0:
+            if len(run.table("records")) == 0:
                 raise
             left_out = f"the end of the run was left out, since {str(error).rstrip('.')}"
             run = first_half(run)

@@ -15,7 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bsplib.recording.records import MAX_NUMBER, NOT_MEASURED, Host, Lifetime
+from bsplib.errors import TraceError
+from bsplib.recording.records import NOT_MEASURED, Host, Lifetime
+from bsplib.recording.trace_document import lifetime_of as checked
 
 _STAT = Path("/proc/stat")
 _STEAL = 8
@@ -91,7 +93,7 @@ def lifetime_of(
     if caller is None:
         return None
     by_process = {
-        name: tuple(each.relative(getattr(each, name)) for each in noted)
+        name: [each.relative(getattr(each, name)) for each in noted]
         for name in ("started", "ready", "finished")
     }
     if caller.is_virtual:
@@ -105,10 +107,11 @@ def lifetime_of(
             return None
         moments = caller.called, caller.collected, caller.returned
         of_caller = [near.relative(moment) for moment in moments]
-    called, collected, returned = of_caller
-    if called is None or not _in_order(of_caller, list(zip(*by_process.values(), strict=True))):
+    by_caller = dict(zip(("called", "collected", "returned"), of_caller, strict=True))
+    try:
+        return checked({**by_process, **by_caller}, len(noted))
+    except TraceError:  # those of damaged files need not be in order
         return None
-    return Lifetime(called, **by_process, collected=collected, returned=returned)
 
 
 def _near(noted: Sequence[Noted], hosts: Sequence[Host | None]) -> Noted | None:
@@ -118,14 +121,3 @@ def _near(noted: Sequence[Noted], hosts: Sequence[Host | None]) -> Noted | None:
         if each.began is not None and (host is None or host.name == here):
             return each
     return None
-
-
-def _in_order(
-    of_caller: Sequence[int | None], of_processes: Sequence[Sequence[int | None]]
-) -> bool:
-    """Tell whether the moments can be true; those of damaged files need not be."""
-    for moments in (of_caller, *of_processes):
-        known = [moment for moment in moments if moment is not None]
-        if known != sorted(known) or any(abs(moment) > MAX_NUMBER for moment in known):
-            return False
-    return True

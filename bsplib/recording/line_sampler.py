@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from bsplib import call_site
 from bsplib.core.sampling import CUT, Place, Sampler
-from bsplib.recording.packing import heads, unpacked, whole_chunks
 from bsplib.recording.records import MAX_NUMBER, SAMPLE, Doing, Frame, Stack
 from bsplib.recording.spool import SAMPLES, Spool
+from bsplib.recording.stored import StoredTable, spooled_chunks
 
 BY_STATE = (Doing.COMPUTING, Doing.BLOCKED, Doing.NO_CORE)
 """What a process does outside of calls and syncs, by the state of its thread."""
@@ -158,9 +158,7 @@ def read_samples(
     path = folder / f"{pid}.{SAMPLES}"
     if not path.exists():
         return None
-    content = whole_chunks(memoryview(path.read_bytes()))
-    chunks = [unpacked(payload, head.rows, SAMPLE) for head, payload in heads(content)]
-    samples = np.concatenate([np.empty(0, SAMPLE), *chunks])
+    samples = StoredTable(SAMPLE, spooled_chunks(path)).whole()
     time, stack = samples["time"], samples["stack"]
     kept = (time >= 0) & (time <= MAX_NUMBER) & (stack >= 0) & (stack < len(stacks))
     kept &= (samples["doing"] < len(Doing)) & (samples["spent"] >= 0)

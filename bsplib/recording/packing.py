@@ -23,7 +23,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from functools import cache
 from struct import Struct
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import zstandard
@@ -55,20 +55,14 @@ class ChunkHead(NamedTuple):
     """To be added to the field ``record`` of traffic."""
 
 
-def packed(rows: NDArray[np.void], numbering: int = 0, base: int = 0) -> bytes:
-    """Return rows as one chunk.
-
-    Args:
-        rows: at most ``MOST_ROWS``, and at least one.
-        numbering: for the header.
-        base: for the header.
-    """
+def packed(rows: NDArray[np.void]) -> bytes:
+    """Return rows as one chunk with the numbering of the run; see :func:`payload_of`."""
     payload = payload_of(rows)
-    return HEADER.pack(MAGIC, len(rows), numbering, len(payload), base) + payload
+    return HEADER.pack(MAGIC, len(rows), 0, len(payload), 0) + payload
 
 
 def payload_of(rows: NDArray[np.void]) -> bytes:
-    """Return the payload of a chunk of rows."""
+    """Return the payload of a chunk of rows: at most ``MOST_ROWS``, and at least one."""
     content: list[bytes] = []
     for form, residues in _residues(_columns_of(rows)):
         if (residues == residues[0]).all():
@@ -124,23 +118,6 @@ def _columns_of(rows: NDArray[np.void]) -> _Columns:
     for first in range(0, len(rows), _BLOCK):
         last[:, first : first + _BLOCK] = words[first : first + _BLOCK].T
     return columns | dict(zip(names[len(names) - long :], last, strict=True))
-
-
-def unpacked(payload: bytes | memoryview, count: int, dtype: np.dtype[Any]) -> NDArray[np.void]:
-    """Return the rows of a payload.
-
-    Args:
-        payload: that of a chunk.
-        count: number of its rows, at most ``MOST_ROWS``.
-        dtype: that of the rows.
-
-    Raises:
-        TraceError: it is not the payload of ``count`` rows of that dtype.
-    """
-    rows = np.empty(count, dtype)
-    for name, column in unpacked_columns(payload, count, dtype).items():
-        rows[name] = column
-    return rows
 
 
 def unpacked_columns(
@@ -216,53 +193,16 @@ def _too_great(name: str) -> TraceError:
     return TraceError(f"a chunk has a {name} that is too great for its field")
 
 
-def heads(content: memoryview) -> Iterator[tuple[ChunkHead, memoryview]]:
-    """Yield the head and the payload of each chunk.
+def head_of(header: bytes) -> ChunkHead:
+    """Return what a header says.
 
     Raises:
-        TraceError: something else than whole chunks is there.
+        TraceError: it is no header.
     """
-    at = 0
-    while at < len(content):
-        head = _head(content[at : at + HEADER.size], len(content) - at)
-        at += HEADER.size
-        yield head, content[at : at + head.nbytes]
-        at += head.nbytes
-
-
-def stored_heads(file: IO[bytes], nbytes: int) -> Iterator[tuple[ChunkHead, bytes]]:
-    """Yield the head and the payload of each chunk in the next ``nbytes`` of a file.
-
-    Raises:
-        TraceError: something else than whole chunks is there.
-    """
-    while nbytes:
-        head = _head(file.read(HEADER.size), nbytes)
-        yield head, file.read(head.nbytes)
-        nbytes -= HEADER.size + head.nbytes
-
-
-def _head(header: bytes | memoryview, left: int) -> ChunkHead:
-    """Return what a header says; ``left`` bytes of the file are left, with those of the header."""
-    if len(header) < HEADER.size:
-        raise TraceError("a chunk has an incomplete header")
     magic, rows, numbering, nbytes, base = HEADER.unpack(header)
-    if magic != MAGIC or not 1 <= rows <= MOST_ROWS or nbytes > left - HEADER.size:
+    if magic != MAGIC or not 1 <= rows <= MOST_ROWS:
         raise TraceError("a chunk has an impossible header")
     return ChunkHead(rows, numbering, nbytes, base)
-
-
-def whole_chunks(content: memoryview) -> memoryview:
-    """Return a file without its end, where that is a chunk in part."""
-    at = 0
-    while len(content) - at >= HEADER.size:
-        magic, _, _, nbytes, _ = HEADER.unpack_from(content, at)
-        if magic != MAGIC:
-            return content  # damaged
-        if HEADER.size + nbytes > len(content) - at:
-            break
-        at += HEADER.size + nbytes
-    return content[:at]
 
 
 def _content(payload: bytes | memoryview, count: int, dtype: np.dtype[Any]) -> memoryview:

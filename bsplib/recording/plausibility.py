@@ -38,7 +38,7 @@ from bsplib.recording.tables import (
 from bsplib.sync_kinds import Kind
 
 _MOST_CHUNKS = 64
-"""Chunks of records that are kept while traffic refers to them."""
+"""Chunks of records that are joined for a block of another table."""
 _TABLE = 2**16
 """Length that a table may have in any case; a longer one only in proportion to the file."""
 
@@ -82,12 +82,15 @@ def _blocks(what: str, table: RunTable) -> Iterator[_Block]:
     return (_Block(what, first, rows) for first, rows in ahead(table.chunks()))
 
 
-def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> None:
+def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> Callers:
     """Check that numbers are in range, times in order, and no superstep is recorded twice.
 
     Args:
         run: the run.
         advance: called for each block with the number of rows that have been checked.
+
+    Returns:
+        The processes of the records, for the checks of other tables.
 
     Raises:
         TraceError: a record cannot be true.
@@ -97,7 +100,7 @@ def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
     membership = _Membership(run)
     time, superstep = _Rising(run.nprocs, 0), _Supersteps(run)
     ranges, opened = ChunkRanges(run, "records"), opening_steps(run)
-    pids, faults = (ChunkRanges(run, "records", field) for field in ("pid", "faults"))
+    faults, callers = ChunkRanges(run, "records", "faults"), Callers(run)
     for block in _blocks("record", run.table("records")):
         greatest = block.check_ranges(ends)
         columns = block.columns
@@ -107,11 +110,12 @@ def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
         block.refuse(time.wrong(columns["pid"], columns["end"]), "a end out of order")
         block.refuse(superstep.wrong(block), "a superstep out of order")
         ranges.add(root_steps(block.rows, opened))
-        pids.add(columns["pid"])
+        callers.add(columns)
         faults.add(np.array([greatest[name] for name in PAGE_FAULTS]))
         advance(len(block.rows))
-    for each in (ranges, pids, faults):
-        each.close()
+    ranges.close()
+    faults.close()
+    return callers
 
 
 def _check_times(block: _Block) -> None:
@@ -133,11 +137,14 @@ def _check_times(block: _Block) -> None:
     block.refuse(waiting, "an end of main that waits")
 
 
-def check_traffic(run: Run, advance: Callable[[int], None] = lambda _: None) -> None:
+def check_traffic(
+    run: Run, callers: Callers, advance: Callable[[int], None] = lambda _: None
+) -> None:
     """Check that each traffic row has a record, and a partner of the same group.
 
     Args:
         run: the run.
+        callers: the processes of the records.
         advance: called for each block with the number of rows that have been checked.
 
     Raises:
@@ -145,7 +152,7 @@ def check_traffic(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
     """
     ends = {"partner": run.nprocs, "direction": len(Direction)}
     ends["record"] = len(run.table("records"))
-    membership, callers = _Membership(run), _Callers(run)
+    membership = _Membership(run)
     ranges = ChunkRanges(run, "traffic")
     for block in _blocks("traffic row", run.table("traffic")):
         block.check_ranges(ends)
@@ -179,39 +186,30 @@ def check_samples(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
         advance(len(block.rows))
 
 
-class _Callers:
-    """The group and the process of records, to which successive rows of traffic refer."""
+class Callers:
+    """The group and the process of records, to which successive rows of traffic refer.
+
+    Of most chunks these are constants, which take no memory.
+    """
 
     def __init__(self, run: Run) -> None:
-        self._records = run.table("records")
-        self._pids = ChunkRanges(run, "records", "pid").known() if len(run.groups) == 1 else None
-        self._read = lru_cache(_MOST_CHUNKS)(self._callers)
-        self._every: Columns | None = None
+        self._bounds = run.table("records").bounds
+        self._chunks: list[Columns] = []
+        self._joined = lru_cache(1)(lambda first, end: joined(self._chunks[first:end]))
 
-    def _callers(self, number: int) -> Columns:
-        """Return the group and the process of the records of a chunk."""
-        if self._pids is not None:
-            low, high = (int(each[number]) for each in self._pids)
-            if low == high:  # as mostly: then the chunk need not be read again
-                count = self._records.bounds[number + 1] - self._records.bounds[number]
-                values = zip(_OF_CALLER, (0, low), strict=True)
-                return Columns({name: constant(each, count) for name, each in values}, count)
-        return self._records.read(number, _OF_CALLER)
+    def add(self, columns: dict[str, _Numbers]) -> None:
+        """Take in the next chunk of records."""
+        fields = {name: columns[name] for name in _OF_CALLER}
+        self._chunks.append(Columns(fields, len(columns["pid"])))
 
     def of(self, rows: _Numbers) -> tuple[_Numbers, _Numbers]:
         """Return the group and the process of some records, by their positions."""
-        low, high = int(rows.min()), int(rows.max())
-        first = bisect_right(self._records.bounds, low) - 1
-        end = bisect_right(self._records.bounds, high)
-        if end - first > _MOST_CHUNKS:  # they are in no order: read all records once
-            low = 0
-            if self._every is None:
-                self._every = joined([chunk for _, chunk in self._records.chunks(_OF_CALLER)])
-            found = self._every
-        else:
-            found = joined([self._read(number) for number in range(first, end)])
-            low = self._records.bounds[first]
-        group, pid = (_at(found[name], rows - low) for name in _OF_CALLER)
+        first = bisect_right(self._bounds, int(rows.min())) - 1
+        end = bisect_right(self._bounds, int(rows.max()))
+        if end - first > _MOST_CHUNKS:  # they are in no order: join all chunks once
+            first, end = 0, len(self._chunks)
+        found = self._joined(first, end)
+        group, pid = (_at(found[name], rows - self._bounds[first]) for name in _OF_CALLER)
         return group, pid
 
 
@@ -225,11 +223,14 @@ def _at(column: _Numbers, rows: _Numbers) -> _Numbers:
 _OF_CALLER = ("group", "pid")
 
 
-def check_waits(run: Run, advance: Callable[[int], None] = lambda _: None) -> None:
+def check_waits(
+    run: Run, callers: Callers, advance: Callable[[int], None] = lambda _: None
+) -> None:
     """Check that waits are for other processes, and that each record has one at most.
 
     Args:
         run: the run.
+        callers: the processes of the records.
         advance: called for each block with the number of rows that have been checked.
 
     Raises:
@@ -238,7 +239,7 @@ def check_waits(run: Run, advance: Callable[[int], None] = lambda _: None) -> No
     if run.waits is None:
         return
     ends = dict.fromkeys(("record", "behind"), len(run.table("records")))
-    callers, last = _Callers(run), -1
+    last = -1
     for block in _blocks("wait", ArrayTable(run.waits)):
         block.check_ranges(ends)
         record, behind = block.columns["record"], block.columns["behind"]

@@ -26,7 +26,6 @@ from bsplib import call_site
 from bsplib.errors import TraceError, TraceWarning, UsageError
 from bsplib.output_file import TRACE, obstacle
 from bsplib.recording.collect import collect, write_fitting
-from bsplib.recording.collect_packed import collect_whole
 from bsplib.recording.folder_lock import lock_if_possible, one_writer
 from bsplib.recording.lifetimes import Caller
 from bsplib.recording.parts import Destination
@@ -35,8 +34,7 @@ from bsplib.recording.records import RECORD, TRAFFIC, Run
 from bsplib.recording.recovery import elsewhere
 from bsplib.recording.sources import with_digests
 from bsplib.recording.spool import HEADER, ROWS_AT_FIRST
-from bsplib.recording.trace import read_trace, write_packed
-from bsplib.recording.trace_document import TraceTooLongError
+from bsplib.recording.trace import read_trace
 from bsplib.visible import text_of
 
 _FIRST_BYTES = 2 * HEADER.size + ROWS_AT_FIRST * (RECORD.itemsize + TRAFFIC.itemsize)
@@ -157,9 +155,6 @@ class Recording:
             return f"{self.folder} was removed while the program ran; no trace was written"
         try:
             self._caller.write()
-            if complete and self._add_whole():
-                remove(self.folder, self._nprocs)
-                return ""
             folders = [self.folder] * self._nprocs
             found = collect(folders, complete=complete, meta=self._meta, caller=self._caller)
             if found.begun and found.missing and self._about["spread"]:
@@ -168,7 +163,8 @@ class Recording:
             if losses:
                 found.run.meta.setdefault("error", losses)
             run = with_digests(found.run, self._started_s)
-            left_out = self._add(run) if found.begun else ""
+            is_sound = complete and not losses
+            left_out = self._add(run, is_sound=is_sound) if found.begun else ""
         except Exception as error:  # noqa: BLE001  # the results of the run are returned anyway
             return f"no trace was written: {_reason(error)}; {self._kept()}"
         remove(self.folder, self._nprocs)
@@ -177,25 +173,10 @@ class Recording:
         holds = f"{self.target} holds the supersteps that all processes recorded before"
         return "; ".join(filter(None, [losses, left_out, (losses or left_out) and holds]))
 
-    def _add_whole(self) -> bool:
-        """Write the trace of a run whose records need no look; return whether that is possible."""
-        if self._about["spread"] or self._caller.is_virtual:
-            return False
-        whole = collect_whole(self.folder, self._nprocs, self._meta, self._caller)
-        if whole is None:
-            return False
-        whole = whole._replace(run=with_digests(whole.run, self._started_s))
-        try:
-            with self._earlier() as earlier:
-                write_packed(self.target, earlier, whole, self.folder)
-        except TraceTooLongError:  # a part of it can be written
-            return False
-        return True
-
-    def _add(self, run: Run) -> str:
+    def _add(self, run: Run, *, is_sound: bool) -> str:
         """Write the trace, without the end of a run that is too long; return what was left out."""
         with self._earlier() as earlier:
-            _, left_out = write_fitting(self.target, earlier, run, self.folder)
+            _, left_out = write_fitting(self.target, earlier, run, self.folder, is_sound=is_sound)
         return left_out
 
     @contextlib.contextmanager

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.members import Members, as_members
+from bsplib.backends.members import Members
 from bsplib.recording.tables import RunTable, TableField
 
 
@@ -99,15 +99,6 @@ class GroupInfo(NamedTuple):
         if isinstance(members, range):
             members = {"first": members[0], "count": len(members), "step": members.step}
         return [*self[:4], members]
-
-    @classmethod
-    def of_json(cls, row: list[Any]) -> GroupInfo:
-        """Return the group for a value of :meth:`to_json`."""
-        parent, superstep, ordinal, index, members = row
-        if isinstance(members, dict):
-            first, step = members["first"], members["step"]
-            members = range(first, first + step * members["count"], step)
-        return cls(parent, superstep, ordinal, index, as_members(members))
 
 
 def root_group(nprocs: int) -> GroupInfo:
@@ -332,16 +323,14 @@ class Run:
     together) and clock_bounds_s (by host: the greatest possible error of its times against
     those of process 0, in seconds)."""
     sources: Mapping[str, str] = field(default_factory=dict)
-    """The digests of source files, by their names in the stacks (``bsplib.recording.sources``);
-    traces of earlier versions have none."""
+    """The digests of source files, by their names in the stacks (``bsplib.recording.sources``)."""
     lifetime: Lifetime | None = None
-    """When the run began and ended; traces of earlier versions do not know."""
+    """When the run began and ended; None where that is not known."""
     steal_ns: int = NOT_MEASURED
     """For how long the cores of the caller's host were taken by other virtual machines, summed
     over the cores, during the run; ``NOT_MEASURED`` where the system does not tell."""
     measured: Mapping[str, str] = field(default_factory=dict)
-    """Why ``cpu``, ``ready``, ``faults`` or ``lines`` was not measured; empty text where it was.
-    Traces of earlier versions have no entries."""
+    """Why ``cpu``, ``ready``, ``faults`` or ``lines`` was not measured; empty text where it was."""
     samples: NDArray[np.void] | None = None
     """dtype SAMPLE; None where the run was not sampled."""
     waits: NDArray[np.void] | None = None

@@ -40,7 +40,8 @@ def with_digests(run: Run, started_s: float) -> Run:
                 found[name] = digest(content(path))
         except (OSError, ValueError):  # it is not here, or no file at all
             continue
-    return replace(run, sources=found)
+    # The tables are not read.
+    return replace(run, records=run.table("records"), traffic=run.table("traffic"), sources=found)
 
 
 def located(name: str, folder: object) -> Path:

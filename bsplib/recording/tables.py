@@ -7,19 +7,13 @@ each contiguous, which numpy processes several times as fast as the fields of a 
 
 from __future__ import annotations
 
-import io
-import os
-import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, BinaryIO, NamedTuple, TypeVar, overload
-from zlib import crc32
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
-
-from bsplib.errors import TraceError
 
 Made = TypeVar("Made")
 
@@ -174,93 +168,6 @@ class ArrayTable(RunTable):
     def whole(self) -> NDArray[np.void]:
         """See :meth:`RunTable.whole`."""
         return self._rows
-
-
-class StoredChunk(NamedTuple):
-    """Where the payload of a chunk is in a file, and what it must be."""
-
-    at: int
-    nbytes: int
-    checksum: int
-    rows: int
-    unpack: Callable[[bytes, Iterable[str] | None], Columns]
-
-
-class TraceFile:
-    """A file of a trace, open as long as a table needs it; a new file in its place is another."""
-
-    def __init__(self, file: BinaryIO, path: str) -> None:
-        self.file = file
-        self._path = path
-        weakref.finalize(self, file.close)
-
-    def size(self) -> int:
-        """Return the number of its bytes."""
-        return os.fstat(self.file.fileno()).st_size
-
-    def peek(self, at: int, nbytes: int) -> bytes:
-        """Return some bytes of the file, wherever another reader of it is."""
-        return os.pread(self.file.fileno(), nbytes, at)
-
-    def read(self, chunk: StoredChunk) -> bytes:
-        """Return the payload of a chunk.
-
-        Raises:
-            TraceError: it is no longer what it was.
-        """
-        try:
-            payload = self.peek(chunk.at, chunk.nbytes)
-        except OSError as error:
-            raise TraceError(f"{self._path} cannot be read: {error.strerror}.") from error
-        if crc32(payload) != chunk.checksum:
-            raise TraceError(f"{self._path} was changed while it was read: read it again.")
-        return payload
-
-
-class HeldFile(TraceFile):
-    """The content of a file in memory, which keeps no descriptor open."""
-
-    def __init__(self, content: bytes, path: str) -> None:
-        super().__init__(io.BytesIO(content), path)
-        self._content = content
-
-    def size(self) -> int:
-        """See :meth:`TraceFile.size`."""
-        return len(self._content)
-
-    def peek(self, at: int, nbytes: int) -> bytes:
-        """See :meth:`TraceFile.peek`."""
-        return self._content[at : at + nbytes]
-
-
-class StoredTable(RunTable):
-    """A table whose rows stay in the file of a trace."""
-
-    def __init__(
-        self, file: TraceFile, dtype: np.dtype[np.void], chunks: list[StoredChunk]
-    ) -> None:
-        self._file = file
-        self._chunks = chunks
-        self.dtype = dtype
-        self.bounds = np.cumsum([0, *(chunk.rows for chunk in chunks)]).tolist()
-
-    def __reduce__(self) -> tuple[type[ArrayTable], tuple[NDArray[np.void]]]:
-        return ArrayTable, (self.whole(),)
-
-    def read(self, number: int, names: Iterable[str] | None = None) -> Columns:
-        """See :meth:`RunTable.read`."""
-        chunk = self._chunks[number]
-        return chunk.unpack(self._file.read(chunk), names)
-
-    def whole(self) -> NDArray[np.void]:
-        """See :meth:`RunTable.whole`."""
-        rows = np.empty(len(self), self.dtype)
-        for first, columns in self.chunks():
-            part = rows[first : first + len(columns)]
-            for name, values in columns.fields.items():
-                part[name] = values
-        rows.setflags(write=False)
-        return rows
 
 
 class TableField:

@@ -22,8 +22,7 @@ order, so that the profiler need not check a Trace that was read. Zip compresses
 document declares how many rows there are; a reader refuses more than fit into the memory of the
 computer before it takes memory for them.
 
-A change of the format changes the version; a reader accepts the earlier ones, too
-(``bsplib.recording.old_formats``).
+A change of the format changes the version, and a reader accepts its own only.
 """
 
 from __future__ import annotations
@@ -33,36 +32,24 @@ import reprlib
 import struct
 import zipfile
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
-from zlib import crc32
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from bsplib.errors import TraceError
 from bsplib.output_file import TRACE, special_kind, written_whole
-from bsplib.recording.old_formats import RECORDS, renewed_records
-from bsplib.recording.packing import (
-    HEADER,
-    MOST_ROWS,
-    ChunkHead,
-    packed,
-    stored_heads,
-    unpacked_columns,
-)
+from bsplib.recording.packing import HEADER
 from bsplib.recording.plausibility import check_records, check_samples, check_traffic, check_waits
 from bsplib.recording.records import MAX_NUMBER, RECORD, SAMPLE, TRAFFIC, WAIT, Run, RunHead, Trace
-from bsplib.recording.tables import (
-    ArrayTable,
-    Columns,
+from bsplib.recording.stored import (
     HeldFile,
-    RunTable,
+    Numbering,
     StoredChunk,
     StoredTable,
     TraceFile,
+    pieces_of,
+    stored_chunks,
 )
+from bsplib.recording.tables import ArrayTable
 from bsplib.recording.trace_document import (
     MAX_JSON_BYTES,
     TraceTooLongError,
@@ -78,8 +65,9 @@ from bsplib.recording.trace_document import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sized
 
+    import numpy as np
     from numpy.typing import NDArray
 
 _MOST_SHORTENED = 2**16
@@ -93,9 +81,6 @@ _MOST_WHOLE = 2**20
 _MOST_IN_BYTE = 8
 """Rows of these: up to the first any number, otherwise at most the second for a byte of the member.
 Times of samples differ by a byte at least, since a timer is never exact to the nanosecond."""
-_PIECE = 2**18
-"""Bytes of an array that are read at once: few enough to stay in the cache of a core."""
-
 _DAMAGE = (
     zipfile.BadZipFile,
     EOFError,
@@ -110,67 +95,25 @@ _DAMAGE = (
 _Part = TypeVar("_Part")
 
 
-@dataclass
-class PackedTable:
-    """The rows of a table as chunks."""
-
-    rows: int = 0
-    content: list[bytes | memoryview] = field(default_factory=list)
-
-    def add(self, rows: int, content: Sequence[bytes | memoryview]) -> None:
-        """Add a chunk of ``rows`` rows, in pieces."""
-        self.rows += rows
-        self.content += content
-
-
-class PackedRun(NamedTuple):
-    """A run whose records are chunks, and are not in its arrays."""
-
-    run: Run
-    records: PackedTable
-    traffic: PackedTable
-    numberings: list[tuple[list[int], list[int]]]
-    """The numberings of the chunks, from 1 on; see the document of a trace."""
-
-
-def write_packed(
+def write_trace(
     path: str | os.PathLike[str],
-    earlier: tuple[Run, ...],
-    last: PackedRun,
+    trace: Trace,
+    *,
     scratch: Path | None = None,
+    is_sound: bool = False,
 ) -> None:
-    """Write a trace as :func:`write_trace` does, whose last run is packed.
-
-    What the trace says of its runs is read again; the chunks of the last run are not.
-
-    Args:
-        path: file to write.
-        earlier: the runs before.
-        last: the last one.
-        scratch: as for :func:`write_trace`.
-
-    Raises:
-        TooLongError: the trace has too many groups, stacks or runs to be read.
-        TraceError: the metadata has no form in JSON.
-        OSError: the file cannot be written.
-    """
-    with written_whole(path, TRACE, scratch=scratch) as temporary:
-        write_archive(temporary, Trace((*earlier, last.run)), last)
-        with _reader(temporary) as reader:
-            reader.heads()
-
-
-def write_trace(path: str | os.PathLike[str], trace: Trace, *, scratch: Path | None = None) -> None:
     """Write a trace completely or not at all; an earlier trace is replaced at the end.
 
     The file is read again before it gets its name, so that every trace that exists can be
     read. Where the JSON of the stacks would be too long, the middles of stacks are left out.
+    Tables that are stored as chunks are copied.
 
     Args:
         path: file to write; its folder must exist. Of a symbolic link, the file that it
             points to is replaced; nothing but a trace is replaced.
         trace: the runs to write.
         scratch: folder on the same file system for the file until it is complete.
+        is_sound: the records come from recorders that ended well: they are not read again.
 
     Raises:
         TooLongError: the trace has too many groups, stacks or runs to be read.
@@ -180,62 +123,34 @@ def write_trace(path: str | os.PathLike[str], trace: Trace, *, scratch: Path | N
     with written_whole(path, TRACE, scratch=scratch) as temporary:
         try:
             write_archive(temporary, trace)
-            _read(temporary)
+            with _reader(temporary) as reader:
+                _ = reader.heads() if is_sound else reader.trace()
         except (TypeError, TraceError) as error:
             kind = TraceTooLongError if isinstance(error, TraceTooLongError) else TraceError
             raise kind(f"{path}: was not written: {error}.") from error
 
 
-def write_archive(path: Path, trace: Trace, last: PackedRun | None = None) -> None:
+def write_archive(path: Path, trace: Trace) -> None:
     """Write a trace without any check of its content.
-
-    Args:
-        path: the file.
-        trace: the runs.
-        last: the last run of it, where that is packed.
 
     Raises:
         TraceError: the document has no form in JSON, or is longer than allowed.
         OSError: the file cannot be written.
     """
-    document = to_json(trace, None if last is None else _packed_entry(last))
+    document = to_json(trace)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo("trace.json"), document)
         for number, run in enumerate(trace.runs):
-            if last is not None and run is last.run:
-                for table, chunks in (("records", last.records), ("traffic", last.traffic)):
-                    _write_chunks(archive, f"run-{number}/{table}", chunks)
-                if run.samples is not None:  # these are in the array
-                    _write_rows(archive, f"run-{number}/samples", run.samples)
-                continue
-            arrays = {"records": run.records, "traffic": run.traffic}
-            arrays |= {name: getattr(run, name) for name in OPTIONAL}
-            for name, array in arrays.items():
-                if array is not None:
-                    _write_rows(archive, f"run-{number}/{name}", array)
-
-
-def _packed_entry(last: PackedRun) -> dict[str, Any]:
-    """Return what the entry of a packed run has in place of what its arrays say."""
-    rows = {"records": last.records.rows, "traffic": last.traffic.rows}
-    return rows | {"numberings": last.numberings}
-
-
-def _write_chunks(archive: zipfile.ZipFile, name: str, table: PackedTable) -> None:
-    member = zipfile.ZipInfo(name)
-    member.file_size = sum(map(len, table.content))
-    with archive.open(member, "w") as file:
-        for piece in table.content:
-            file.write(piece)
-
-
-def _write_rows(archive: zipfile.ZipFile, name: str, rows: NDArray[np.void]) -> None:
-    """Write rows as a member, chunk by chunk."""
-    member = zipfile.ZipInfo(name)
-    member.file_size = rows.nbytes  # roughly the most: beyond 2 GiB, zip has another header
-    with archive.open(member, "w") as file:
-        for first in range(0, len(rows), MOST_ROWS):
-            file.write(packed(rows[first : first + MOST_ROWS]))
+            tables = {name: run.table(name) for name in ("records", "traffic")}
+            whole = {name: getattr(run, name) for name in OPTIONAL}
+            tables |= {n: ArrayTable(rows) for n, rows in whole.items() if rows is not None}
+            for name, table in tables.items():
+                member = zipfile.ZipInfo(f"run-{number}/{name}")
+                # Roughly the most: beyond 2 GiB, zip has another header.
+                member.file_size = len(table) * table.dtype.itemsize
+                with archive.open(member, "w") as file:
+                    for piece in pieces_of(table):
+                        file.write(piece)
 
 
 def read_trace(
@@ -321,15 +236,6 @@ def _opened(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def _npy_header(dtype: np.dtype[np.void], count: int) -> bytes:
-    """Return the header of an npy file of ``count`` elements, padded to 64 bytes."""
-    descr = dtype.newbyteorder("<").descr
-    text = repr({"descr": descr, "fortran_order": False, "shape": (count,)})
-    magic = b"\x93NUMPY\x01\x00"
-    text += " " * (-(len(magic) + 2 + len(text) + 1) % 64) + "\n"
-    return magic + struct.pack("<H", len(text)) + text.encode("ascii")
-
-
 def memory_bytes() -> int:
     """Return the size of the memory of this computer."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -344,9 +250,8 @@ class _Reader:
         self._archive = archive
         self._file = file
         self._progress = progress
-        self._version = 0
         self._done = 0.0
-        self._numberings: list[dict[str, NDArray[np.int32]]] = []
+        self._numberings: list[Numbering] = []
         self._members = {info.filename: info for info in archive.infolist()}
         if len(self._members) != len(archive.infolist()):
             raise TraceError("has two members of the same name")
@@ -376,7 +281,7 @@ class _Reader:
 
     def _each_run(self, read: Callable[[str, dict[str, Any]], _Part]) -> Iterator[_Part]:
         """Yield what is read of each run, from the name of its folder and its entry."""
-        self._version, entries = parse(self._content("trace.json", MAX_JSON_BYTES))
+        entries = parse(self._content("trace.json", MAX_JSON_BYTES))
         self._advance(2 * self._member("trace.json").file_size)
         self._check_members(entries)
         for number, entry in enumerate(entries):
@@ -394,38 +299,25 @@ class _Reader:
             **head._asdict(),
             groups=groups,
             stacks=stacks,
-            records=self._records(folder, entry),
-            traffic=self._traffic(folder, entry),
+            records=self._table(folder, "records", RECORD, entry),
+            traffic=self._table(folder, "traffic", TRAFFIC, entry),
             sources=sources_of(entry),
             samples=self._optional(folder, "samples", entry),
             waits=self._optional(folder, "waits", entry),
         )
-        for table, check in (("records", check_records), ("traffic", check_traffic)):
-            check(run, self._advance_of(folder, table, len(run.table(table))))
+        callers = check_records(run, self._advance_of(folder, "records", run.table("records")))
+        check_traffic(run, callers, self._advance_of(folder, "traffic", run.table("traffic")))
         if run.samples is not None:
-            check_samples(run, self._advance_of(folder, "samples", len(run.samples)))
+            check_samples(run, self._advance_of(folder, "samples", run.samples))
         if run.waits is not None:
-            check_waits(run, self._advance_of(folder, "waits", len(run.waits)))
+            check_waits(run, callers, self._advance_of(folder, "waits", run.waits))
         return run
-
-    def _records(self, folder: str, entry: dict[str, Any]) -> RunTable:
-        """Return the records of a run, in the form of this version."""
-        if self._version in RECORDS:
-            rows = self._array(folder, "records", RECORDS[self._version], entry)
-            return ArrayTable(renewed_records(rows))
-        return self._table(folder, "records", RECORD, entry)
-
-    def _traffic(self, folder: str, entry: dict[str, Any]) -> RunTable:
-        """Return the traffic of a run."""
-        if self._version in RECORDS:
-            return ArrayTable(self._array(folder, "traffic", TRAFFIC, entry))
-        return self._table(folder, "traffic", TRAFFIC, entry)
 
     def _optional(self, folder: str, table: str, entry: dict[str, Any]) -> NDArray[np.void] | None:
         """Return a table that a run need not have; None if it does not."""
-        if entry.get(table) is None:
+        if entry[table] is None:
             return None
-        name = self._name(folder, table)
+        name = f"{folder}/{table}"
         count, nbytes = length_of(entry, table, name), self._member(name).file_size
         if count > max(_MOST_WHOLE, nbytes * _MOST_IN_BYTE):
             raise TraceError(f"{name} declares {count} rows in {nbytes} bytes")
@@ -437,16 +329,12 @@ class _Reader:
             self._done += size_bytes
             self._progress(round(self._done / self._work, 9))
 
-    def _advance_of(self, folder: str, table: str, rows: int) -> Callable[[int], None]:
+    def _advance_of(self, folder: str, name: str, table: Sized) -> Callable[[int], None]:
         """Return what is called with the number of rows of a table that have been checked."""
-        size = self._member(self._name(folder, table)).file_size
+        size, rows = self._member(f"{folder}/{name}").file_size, len(table)
         if not rows:
             self._advance(size)
         return lambda checked: self._advance(checked * size / rows)
-
-    def _name(self, folder: str, table: str) -> str:
-        """Return the name of a member; before version 3 it was an array of numpy."""
-        return f"{folder}/{table}" + (".npy" if self._version in RECORDS else "")
 
     def _table(
         self, folder: str, table: str, dtype: np.dtype[np.void], entry: dict[str, Any]
@@ -455,52 +343,34 @@ class _Reader:
 
         The chunks are found, and the checksum of the member is verified; nothing is unpacked.
         """
-        name = self._name(folder, table)
+        name = f"{folder}/{table}"
         count = length_of(entry, table, name)
         member = self._member(name)
         if count * dtype.itemsize > min(memory_bytes(), member.file_size * _MOST_SHORTENED):
             raise TraceError(f"{name} declares {count} rows in {member.file_size} bytes")
-        chunks, at, rows = [], self._content_at(member), 0
+        chunks: list[StoredChunk] = []
+        rows, at = 0, self._content_at(member)
         with self._archive.open(member) as content:
-            for head, payload in stored_heads(content, member.file_size):
+            for chunk in stored_chunks(self._file, content, at, member.file_size):
+                head = chunk.head
                 rows += head.rows
                 if rows > count:
                     raise TraceError(f"{name} has more rows than the {count} declared")
-                at += HEADER.size
-                unpack = partial(_unpacked, head, dtype, self._numbering(head))
-                chunks.append(StoredChunk(at, head.nbytes, crc32(payload), head.rows, unpack))
-                at += head.nbytes
+                if head.numbering > len(self._numberings) or head.base > MAX_NUMBER:
+                    raise TraceError(
+                        f"a chunk has the numbering {head.numbering}, base {head.base}"
+                    )
+                chunks.append(chunk)
                 self._advance(HEADER.size + head.nbytes)
         if rows != count:
             raise TraceError(f"{name} has {rows} rows, and not the {count} declared")
-        return StoredTable(self._file, dtype, chunks)
+        return StoredTable(dtype, chunks, self._numberings)
 
     def _content_at(self, member: zipfile.ZipInfo) -> int:
         """Return where the content of a member begins in the file."""
         before = self._file.peek(member.header_offset, _LOCAL_HEADER.size)
         _, name, extra = _LOCAL_HEADER.unpack(before)
         return member.header_offset + _LOCAL_HEADER.size + int(name) + int(extra)
-
-    def _numbering(self, head: ChunkHead) -> dict[str, NDArray[np.int32]]:
-        """Return the positions in the run of the groups and stacks of a chunk, where it has any."""
-        if head.numbering > len(self._numberings) or head.base > MAX_NUMBER:
-            raise TraceError(f"a chunk has the numbering {head.numbering}, base {head.base}")
-        return self._numberings[head.numbering - 1] if head.numbering else {}
-
-    def _array(
-        self, folder: str, array: str, dtype: np.dtype[np.void], entry: dict[str, Any]
-    ) -> NDArray[np.void]:
-        """Return the array of one npy member, of the length that the document declares."""
-        name = self._name(folder, array)
-        count = length_of(entry, array, name)
-        header = _npy_header(dtype, count)
-        member = self._member(name)
-        if member.file_size == len(header) + count * dtype.itemsize:
-            with self._archive.open(member) as file:
-                if file.read(len(header)) == header:
-                    self._advance(2 * len(header))
-                    return _elements(file, dtype, count, self._advance)
-        raise TraceError(f"{name} is not an array of the {count} elements declared")
 
     def _content(self, name: str, limit: int) -> bytes:
         """Return the bytes of one member; zipfile verifies their checksum."""
@@ -513,39 +383,3 @@ class _Reader:
         if name not in self._members:
             raise TraceError(f"has no member {name}")
         return self._members[name]
-
-
-def _unpacked(
-    head: ChunkHead,
-    dtype: np.dtype[np.void],
-    numbering: dict[str, NDArray[np.int32]],
-    payload: bytes,
-    names: Iterable[str] | None,
-) -> Columns:
-    """Return the rows of a chunk, with groups, stacks and records by their positions in the run."""
-    fields = unpacked_columns(payload, head.rows, dtype, names)
-    if head.base and "record" in fields:
-        fields["record"] += head.base
-    for name, positions in numbering.items():
-        if name in fields:
-            values = fields[name]
-            if values.min() < 0 or values.max() >= len(positions):
-                raise TraceError(f"a chunk has a {name} that its numbering does not have")
-            fields[name] = positions[values]
-    return Columns(fields, head.rows)
-
-
-def _elements(
-    file: IO[bytes], dtype: np.dtype[np.void], count: int, advance: Callable[[int], None]
-) -> NDArray[np.void]:
-    """Read the rest of a member into an array, in pieces; zipfile verifies the checksum."""
-    stored = np.empty(count, dtype.newbyteorder("<"))
-    content = stored.view(np.uint8)
-    for first in range(0, len(content), _PIECE):
-        piece = content[first : first + _PIECE]
-        piece[:] = np.frombuffer(file.read(len(piece)), np.uint8)
-        advance(len(piece))
-    # Of equal dtypes this one itself: numpy's fast paths for ufunc.at compare by identity.
-    array = stored.view(dtype) if stored.dtype == dtype else stored.astype(dtype)
-    array.setflags(write=False)
-    return array

@@ -20,7 +20,7 @@
            "records": N,             length of the arrays
            "traffic": M,
            "samples": S | null,      null where the run was not sampled
-           "waits": W | null,        absent where each record waited for the last arrival
+           "waits": W | null,        null where each record waited for the last arrival
            "numberings": [[[position in groups, ...], [position in stacks, ...]], ...]}
 
     LIFETIME = {"called": ns, "started": [ns | null, ...], "ready": [...], "finished": [...],
@@ -30,12 +30,10 @@
             | {"first": pid, "count": N, "step": number other than 0}
 
 The digest of a source file that frames name is its SHA-256, as 64 hexadecimal digits. Where it
-was not known, the file is missing; traces of earlier versions have no ``sources``.
+was not known, the file is missing.
 
 Numbers are finite. Texts outside meta have at most 4096 characters, and stacks have
 at most 1000 frames. Nothing here does I/O.
-
-Documents of versions 1 and 2 are read, too: ``bsplib.recording.old_formats`` says how they differ.
 """
 
 from __future__ import annotations
@@ -51,7 +49,6 @@ import numpy as np
 
 from bsplib.backends.members import Members, as_members
 from bsplib.errors import TraceError
-from bsplib.recording.old_formats import RECORDS, renewed
 from bsplib.recording.records import (
     MAX_NUMBER,
     MAX_STACK,
@@ -66,6 +63,7 @@ from bsplib.recording.records import (
     Trace,
     shortened,
 )
+from bsplib.recording.stored import Numbering, numberings_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +78,11 @@ MAX_META_NESTING = 32
 MAX_NPROCS = 2**16
 SOURCES_OF_TIME = frozenset({"cpu", "ready", "faults", "lines"})
 """What may be measured, or not, in the records of a run."""
+_KEYS = frozenset(
+    {*RunHead._fields, "groups", "frames", "stacks", "sources", "numberings"}
+    | {"records", "traffic", "samples", "waits"}
+)
+"""What the entry of a run has."""
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -98,12 +101,8 @@ def excess_of(content: bytes) -> str:
     return f"some {values} values, more than {MAX_VALUES}" if values > MAX_VALUES else ""
 
 
-def to_json(trace: Trace, last: dict[str, Any] | None = None) -> bytes:
+def to_json(trace: Trace) -> bytes:
     """Return the document in JSON, with shorter stacks if it would be too long.
-
-    Args:
-        trace: the runs.
-        last: what the entry of the last run has in place of what its arrays say.
 
     Raises:
         TooLongError: it would be too long even so.
@@ -111,22 +110,14 @@ def to_json(trace: Trace, last: dict[str, Any] | None = None) -> bytes:
     """
     for most in (MAX_STACK, 100, 10, 3):
         try:
-            whole = _document(trace, most)
-            if last is not None:
-                whole["runs"][-1].update(last)
+            runs = [_entry(run, most) for run in trace.runs]
+            whole = {"format": FORMAT, "version": FORMAT_VERSION, "runs": runs}
             document = json.dumps(whole, allow_nan=False).encode()
         except (TypeError, ValueError) as error:
             raise TraceError(f"cannot be written as JSON: {error}") from error
         if not (excess := excess_of(document)):
             return document
     raise TraceTooLongError(f"trace.json would have {excess}")
-
-
-def _document(trace: Trace, most: int) -> dict[str, Any]:
-    """Return a trace without its arrays, for JSON, with stacks of at most ``most`` frames."""
-    runs = []
-    runs = [_entry(run, most) for run in trace.runs]
-    return {"format": FORMAT, "version": FORMAT_VERSION, "runs": runs}
 
 
 def _entry(run: Run, most: int) -> dict[str, Any]:
@@ -146,15 +137,16 @@ def _entry(run: Run, most: int) -> dict[str, Any]:
         "frames": list(frames),
         "stacks": stacks,
         "sources": dict(run.sources),
-        "records": len(run.records),
-        "traffic": len(run.traffic),
+        "records": len(run.table("records")),
+        "traffic": len(run.table("traffic")),
         "samples": None if run.samples is None else len(run.samples),
-        **({} if run.waits is None else {"waits": len(run.waits)}),
+        "waits": None if run.waits is None else len(run.waits),
+        "numberings": numberings_in(run.table("records")),
     }
 
 
-def parse(content: bytes) -> tuple[int, list[Any]]:
-    """Return the version and the entries of the runs, in the form of this version.
+def parse(content: bytes) -> list[Any]:
+    """Return the entries of the runs.
 
     Nothing but format and version is checked.
 
@@ -175,34 +167,34 @@ def parse(content: bytes) -> tuple[int, list[Any]]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise TraceError(f"trace.json does not declare the format {FORMAT!r}")
     version = document.get("version")
-    if type(version) is not int or version not in {*RECORDS, FORMAT_VERSION}:
+    if type(version) is not int or version != FORMAT_VERSION:
         shown = reprlib.repr(version)
         raise TraceError(f"has version {shown}, and this bsplib reads version {FORMAT_VERSION}")
-    return version, [renewed(entry, version) for entry in _list(document.get("runs"), "runs")]
+    return _list(document.get("runs"), "runs")
 
 
 def entry_of(value: object) -> dict[str, Any]:
-    """Check that a run has an entry; return it."""
+    """Check that a run has an entry that says all; return it."""
     if not isinstance(value, dict):
         raise TraceError(f"its entry is {reprlib.repr(value)}, not an object")
+    if missing := sorted(_KEYS - value.keys()):
+        raise TraceError(f"its entry does not have {', '.join(missing)}")
     return value
 
 
 def head_of(entry: dict[str, Any]) -> RunHead:
     """Return what the entry of a run says of it, after all checks of that."""
-    complete, meta = entry.get("complete"), entry.get("meta")
+    complete, meta = entry["complete"], entry["meta"]
     if not isinstance(complete, bool):
         raise TraceError(f"complete is {reprlib.repr(complete)}, not true or false")
     if not isinstance(meta, dict) or _nesting(meta) > MAX_META_NESTING:
         raise TraceError(f"meta is {reprlib.repr(meta)}, not an object or nested too deeply")
-    nprocs = _int(entry.get("nprocs"), "nprocs", 1, MAX_NPROCS)
+    nprocs = _int(entry["nprocs"], "nprocs", 1, MAX_NPROCS)
     _check_absent(meta.get("absent", []), nprocs, complete=complete)
     _check_repeat(meta.get("repeat"))
-    lifetime = _lifetime(entry.get("lifetime"), nprocs)
-    steal_ns = _int(entry.get("steal_ns", NOT_MEASURED), "steal_ns", NOT_MEASURED, MAX_NUMBER)
-    return RunHead(
-        nprocs, complete, meta, lifetime, steal_ns, checked_reasons(entry.get("measured", {}))
-    )
+    lifetime = None if entry["lifetime"] is None else lifetime_of(entry["lifetime"], nprocs)
+    steal_ns = _int(entry["steal_ns"], "steal_ns", NOT_MEASURED, MAX_NUMBER)
+    return RunHead(nprocs, complete, meta, lifetime, steal_ns, checked_reasons(entry["measured"]))
 
 
 def _check_repeat(value: object) -> None:
@@ -212,10 +204,8 @@ def _check_repeat(value: object) -> None:
         _int(repeat, "repeat", 0, _int(repeats, "repeat", 1, MAX_NUMBER) - 1)
 
 
-def _lifetime(value: object, nprocs: int) -> Lifetime | None:
+def lifetime_of(value: object, nprocs: int) -> Lifetime:
     """Return when a run began and ended; its moments are in order."""
-    if value is None:
-        return None
     if not isinstance(value, dict) or value.keys() != set(Lifetime._fields):
         raise TraceError(f"lifetime is {reprlib.repr(value)}, not its moments by name")
     of_caller = [_moment(value[name], name) for name in ("called", "collected", "returned")]
@@ -266,11 +256,9 @@ def groups_of(entry: dict[str, Any], nprocs: int) -> tuple[GroupInfo, ...]:
     """Return the groups; the root must be first, and each sub-group inside an earlier group."""
     groups: list[GroupInfo] = []
     contains = functools.cache(lambda position: _membership(groups[position].members))
-    for position, row in enumerate(_list(entry.get("groups"), "groups")):
+    for position, row in enumerate(_list(entry["groups"], "groups")):
         what = f"group {position}"
-        *fields, members = _list(row, what, len(GroupInfo._fields))
-        parent, superstep, ordinal, index = (_int(field, what, -1, MAX_NUMBER) for field in fields)
-        group = GroupInfo(parent, superstep, ordinal, index, _members(members, what, nprocs))
+        group = group_in(row, what, nprocs)
         if position == 0:
             sound = (group.parent, group.members) == (-1, range(nprocs))
         else:
@@ -283,6 +271,13 @@ def groups_of(entry: dict[str, Any], nprocs: int) -> tuple[GroupInfo, ...]:
     if not groups:
         raise TraceError("the list of groups is empty")
     return tuple(groups)
+
+
+def group_in(row: object, what: str, nprocs: int) -> GroupInfo:
+    """Return the group that ``GroupInfo.to_json`` has described; its parent is not looked at."""
+    *fields, members = _list(row, what, len(GroupInfo._fields))
+    parent, superstep, ordinal, index = (_int(field, what, -1, MAX_NUMBER) for field in fields)
+    return GroupInfo(parent, superstep, ordinal, index, _members(members, what, nprocs))
 
 
 def _members(value: object, what: str, nprocs: int) -> Members:
@@ -333,9 +328,9 @@ def _frames(value: object) -> list[Frame]:
 
 def stacks_of(entry: dict[str, Any]) -> tuple[Stack, ...]:
     """Return the stacks; none may be empty."""
-    frames = _frames(entry.get("frames"))
+    frames = _frames(entry["frames"])
     stacks = []
-    for number, row in enumerate(_list(entry.get("stacks"), "stacks")):
+    for number, row in enumerate(_list(entry["stacks"], "stacks")):
         what = f"stack {number}"
         if len(_list(row, what)) > MAX_STACK:
             raise TraceError(f"{what} has {len(row)} frames, more than {MAX_STACK}")
@@ -346,7 +341,7 @@ def stacks_of(entry: dict[str, Any]) -> tuple[Stack, ...]:
     return tuple(stacks)
 
 
-def numberings_of(entry: dict[str, Any], groups: int, stacks: int) -> list[dict[str, Any]]:
+def numberings_of(entry: dict[str, Any], groups: int, stacks: int) -> list[Numbering]:
     """Return the positions of groups and of stacks in the run, for each numbering of chunks.
 
     Args:
@@ -355,7 +350,7 @@ def numberings_of(entry: dict[str, Any], groups: int, stacks: int) -> list[dict[
         stacks: number of stacks of the run.
     """
     numberings = []
-    for row in _list(entry.get("numberings", []), "numberings"):
+    for row in _list(entry["numberings"], "numberings"):
         of_groups, of_stacks = _list(row, "a numbering", 2)
         of_group = [_int(at, "a numbering", 0, groups - 1) for at in _list(of_groups, "groups")]
         of_stack = [_int(at, "a numbering", 0, stacks - 1) for at in _list(of_stacks, "stacks")]
@@ -366,8 +361,8 @@ def numberings_of(entry: dict[str, Any], groups: int, stacks: int) -> list[dict[
 
 
 def sources_of(entry: dict[str, Any]) -> dict[str, str]:
-    """Return the digests of source files; a trace of an earlier version has none."""
-    sources = entry.get("sources", {})
+    """Return the digests of source files."""
+    sources = entry["sources"]
     if not isinstance(sources, dict):
         raise TraceError(f"sources is {reprlib.repr(sources)}, not an object")
     for file, digest in sources.items():
@@ -379,7 +374,7 @@ def sources_of(entry: dict[str, Any]) -> dict[str, str]:
 
 def length_of(entry: dict[str, Any], array: str, member: str) -> int:
     """Return how many elements an array of the run has, which a member of the file holds."""
-    return _int(entry.get(array), f"length of {member}", 0, MAX_NUMBER)
+    return _int(entry[array], f"length of {member}", 0, MAX_NUMBER)
 
 
 def _list(value: object, what: str, length: int | None = None) -> list[Any]:

@@ -15,7 +15,7 @@ import bsplib
 from bsplib.errors import TraceError
 from bsplib.recording import spool as spooling
 from bsplib.recording.collect import collect
-from bsplib.recording.packing import MOST_ROWS, heads, packed, unpacked, whole_chunks
+from bsplib.recording.packing import MOST_ROWS, packed
 from bsplib.recording.records import (
     FROM_SYSTEM,
     NOT_MEASURED,
@@ -28,6 +28,7 @@ from bsplib.recording.records import (
     root_group,
 )
 from bsplib.recording.spool import HEADER, Spool
+from bsplib.recording.stored import StoredTable, spooled_chunks
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 
@@ -47,14 +48,17 @@ def random_rows(rng, dtype, count):
     return rows
 
 
+def chunks_in(folder, content):
+    (folder / "chunks").write_bytes(content)
+    return spooled_chunks(folder / "chunks")
+
+
 @pytest.mark.parametrize("dtype", [RECORD, TRAFFIC, SAMPLE], ids=["records", "traffic", "samples"])
-def test_any_rows_are_read_from_their_chunk_as_they_were(dtype):
+def test_any_rows_are_read_from_their_chunk_as_they_were(tmp_path, dtype):
     rng = np.random.default_rng(1)
     for _ in range(100):
         rows = random_rows(rng, dtype, int(rng.integers(1, 50)))
-        ((head, payload),) = heads(memoryview(packed(rows, 3, 7)))
-        assert (head.rows, head.numbering, head.base) == (len(rows), 3, 7)
-        assert np.array_equal(unpacked(payload, head.rows, dtype), rows)
+        assert np.array_equal(StoredTable(dtype, chunks_in(tmp_path, packed(rows))).whole(), rows)
 
 
 def test_rows_of_one_process_are_short():
@@ -69,23 +73,22 @@ def test_rows_of_one_process_are_short():
     assert len(packed(rows)) < 6 * MOST_ROWS
 
 
-def test_damaged_chunks_are_refused_or_read():
+def test_damaged_chunks_are_refused_or_read(tmp_path):
     rng = np.random.default_rng(2)
     chunk = packed(random_rows(rng, RECORD, 40))
     for _ in range(300):
         damaged = bytearray(chunk)
         damaged[rng.integers(len(chunk))] = rng.integers(256)
         try:
-            for head, payload in heads(memoryview(bytes(damaged))):
-                unpacked(payload, head.rows, RECORD)
+            StoredTable(RECORD, chunks_in(tmp_path, bytes(damaged))).whole()
         except TraceError:
             continue
 
 
-def test_a_last_chunk_in_part_is_left_out():
+def test_a_last_chunk_in_part_is_left_out(tmp_path):
     chunk = packed(np.zeros(3, TRAFFIC))
     for length in range(len(chunk)):
-        assert whole_chunks(memoryview(chunk + chunk[:length])) == chunk
+        assert len(chunks_in(tmp_path, chunk + chunk[:length])) == 1
 
 
 # -- the files of a process ----------------------------------------------------------------------

@@ -21,7 +21,7 @@ import bsplib
 from bsplib import core
 from bsplib.directions import Direction
 from bsplib.recording import sources
-from bsplib.recording.records import Frame, Run, root_group
+from bsplib.recording.records import RECORD, TRAFFIC, Frame, Run, root_group
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 
@@ -633,7 +633,13 @@ def test_each_source_file_is_read_once_for_a_run(tmp_path, monkeypatch):
     read = []
     monkeypatch.setattr(sources, "content", lambda path: read.append(path) or b"")
     frames = [Frame(str(path), "main", 1, line) for line in range(1, 9)]
-    run = Run(1, (root_group(1),), tuple((frame,) for frame in frames), None, None)
+    run = Run(
+        1,
+        (root_group(1),),
+        tuple((frame,) for frame in frames),
+        np.empty(0, RECORD),
+        np.empty(0, TRAFFIC),
+    )
     assert set(sources.with_digests(run, path.stat().st_mtime).sources) == {str(path)}
     assert read == [path]
 

@@ -214,7 +214,6 @@ def test_a_trace_that_cannot_be_written_can_be_recovered(run, tmp_path, monkeypa
 
     with monkeypatch.context() as patch:
         patch.setattr("bsplib.recording.collect.write_trace", fail)
-        patch.setattr("bsplib.recording.recording.write_packed", fail)
         with pytest.warns(bsplib.TraceWarning, match="no trace was written: No space") as caught:
             assert run(count, 4, profile=tmp_path / TRACE) == [4, 4]
     (folder,) = tmp_path.iterdir()
@@ -232,7 +231,6 @@ def test_a_fault_of_bsplib_itself_in_the_trace_does_not_cost_the_results(
     run, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("bsplib.recording.recording.collect", lambda *_, **__: 1 / 0)
-    monkeypatch.setattr("bsplib.recording.recording.collect_whole", lambda *_: 1 / 0)
     with pytest.warns(bsplib.TraceWarning, match="no trace was written: division by zero; the rec"):
         assert run(count, 4, profile=tmp_path / TRACE) == [4, 4]
 
@@ -243,7 +241,6 @@ def test_ctrl_c_while_the_trace_is_written_says_where_the_records_are(run, tmp_p
         raise KeyboardInterrupt
 
     monkeypatch.setattr("bsplib.recording.collect.write_trace", interrupt)
-    monkeypatch.setattr("bsplib.recording.recording.write_packed", interrupt)
     with pytest.raises(KeyboardInterrupt) as caught:
         run(count, 4, profile=tmp_path / TRACE)
     monkeypatch.undo()
@@ -280,7 +277,6 @@ def test_the_error_of_the_program_is_not_hidden_behind_that_of_its_trace(
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr("bsplib.recording.collect.write_trace", fail)
-    monkeypatch.setattr("bsplib.recording.recording.write_packed", fail)
     with warnings.catch_warnings():
         warnings.simplefilter("error", bsplib.TraceWarning)
         with pytest.raises(ZeroDivisionError, match="the program's own"):
@@ -595,7 +591,6 @@ def records(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("bsplib.recording.collect.write_trace", fail)
-    monkeypatch.setattr("bsplib.recording.recording.write_packed", fail)
     with pytest.warns(bsplib.TraceWarning):
         bsplib.run(count, 4, nprocs=2, backend="sim", profile=tmp_path / TRACE)
     monkeypatch.undo()

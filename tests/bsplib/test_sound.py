@@ -107,8 +107,7 @@ def sound_row(run, record, partner, direction, size_bytes, messages):
 
 def passes(run):
     try:
-        plausibility.check_records(run)
-        plausibility.check_traffic(run)
+        plausibility.check_traffic(run, plausibility.check_records(run))
     except TraceError:
         return False
     return True

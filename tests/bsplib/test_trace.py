@@ -343,23 +343,14 @@ def test_any_part_of_the_document_may_be_junk_and_what_is_read_is_sound(path):
                 assert all(run.stacks[stack] for stack in run.records["stack"])
 
 
-MAY_BE_MISSING = {"sources", "lifetime", "steal_ns", "measured", "samples"}
-"""Documents of earlier versions do not have them."""
-
-
 def test_any_part_of_the_document_left_out_is_refused(path):
     members = contents(path)
-    for key in json.loads(members["trace.json"])["runs"][0].keys() - MAY_BE_MISSING:
+    for key in json.loads(members["trace.json"])["runs"][0]:
         document = json.loads(members["trace.json"])
         del document["runs"][0][key]
         rewrite(path, members | {"trace.json": json.dumps(document)})
         with pytest.raises(TraceError):
             read_trace(path)
-
-
-def test_a_trace_of_an_earlier_version_has_no_digests_of_source_files(path):
-    change_document(path, lambda document: document["runs"][0].pop("sources"))
-    assert read_trace(path).runs[0].sources == {}
 
 
 @pytest.mark.parametrize(
@@ -782,7 +773,6 @@ def test_a_damaged_last_piece_of_a_long_array_is_refused(path):
 
 
 def test_reading_tells_its_progress_until_all_is_done(path, monkeypatch):
-    monkeypatch.setattr("bsplib.recording.trace.MOST_ROWS", 2)
     monkeypatch.setattr("bsplib.recording.tables.ROWS", 2)
     parts = []
     read_trace(path, progress=parts.append)

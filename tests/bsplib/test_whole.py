@@ -1,4 +1,4 @@
-"""A run that ended well is collected without unpacking its records, and reads the same."""
+"""A long run that ended well is collected without unpacking its records, and reads the same."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import pytest
 
 import bsplib
 from bsplib.errors import TraceError
+from bsplib.recording import collect as collecting
 from bsplib.recording import spool as spooling
 from bsplib.recording.collect import collect
-from bsplib.recording.collect_packed import collect_whole
 from bsplib.recording.lifetimes import Caller
 from bsplib.recording.packing import packed
 from bsplib.recording.records import SAMPLE, UNMEASURED, Frame, GroupInfo, Run, Trace, root_group
 from bsplib.recording.spool import Spool
-from bsplib.recording.trace import read_trace, write_archive, write_packed
+from bsplib.recording.stored import StoredTable
+from bsplib.recording.trace import read_trace, write_archive, write_trace
 from bsplib.sync_kinds import Kind
 
 FRAMES = [Frame("a.py", f"f{number}", 10 * number, 10 * number + 1) for number in range(3)]
@@ -51,31 +52,39 @@ def write(folder, pid, count):
     spool.close()
 
 
+def collected(folder, **given):
+    """The run of the two processes that recorded in a folder."""
+    given = {"complete": True, "meta": {}, "caller": Caller(is_virtual=False, called=10)} | given
+    return collect([folder] * 2, **given)
+
+
 @pytest.mark.parametrize("counts", [(1, 1), (8, 8), (9, 30), (40, 17)])
-def test_a_packed_run_reads_as_one_of_which_every_record_was_looked_at(tmp_path, counts):
+def test_stored_chunks_read_as_records_that_were_looked_at(tmp_path, monkeypatch, counts):
     for pid, count in enumerate(counts):
         write(tmp_path, pid, count)
-    caller = Caller(is_virtual=False, called=10)
-    looked_at = collect([tmp_path] * 2, complete=True, meta={}, caller=caller).run
-    whole = collect_whole(tmp_path, 2, {}, caller)
-    write_packed(tmp_path / "whole.bsp", (looked_at,), whole)
-    first, second = read_trace(tmp_path / "whole.bsp").runs
-    for field in dataclasses.fields(Run):
-        expected, found = (getattr(run, field.name) for run in (looked_at, second))
-        if isinstance(expected, np.ndarray):
-            assert np.array_equal(expected, found)
-            assert np.array_equal(expected, getattr(first, field.name))
-        elif field.name != "derived":
-            assert expected == found, field.name
+    stored = collected(tmp_path).run
+    assert isinstance(stored.table("records"), StoredTable) == (max(counts) > 8)
+    monkeypatch.setattr(collecting, "_stored", collecting._looked_at)
+    looked_at = collected(tmp_path).run
+    write_trace(tmp_path / "one.bsp", Trace((stored,)))
+    (again,) = read_trace(tmp_path / "one.bsp").runs  # its chunks are copied once more
+    write_trace(tmp_path / "two.bsp", Trace((again, looked_at)))
+    for run in (stored, *read_trace(tmp_path / "two.bsp").runs):
+        for field in dataclasses.fields(Run):
+            expected, found = (getattr(each, field.name) for each in (looked_at, run))
+            if isinstance(expected, np.ndarray):
+                assert np.array_equal(expected, found)
+            elif field.name != "derived":
+                assert expected == found, field.name
 
 
 def test_samples_name_the_stacks_of_the_run(tmp_path):
     for pid in range(2):
         write(tmp_path, pid, 3)
-    whole = collect_whole(tmp_path, 2, {}, Caller(is_virtual=False))
-    names = [whole.run.stacks[stack][0].function for stack in whole.run.samples["stack"]]
+    run = collected(tmp_path).run
+    names = [run.stacks[stack][0].function for stack in run.samples["stack"]]
     assert names == ["f0", "f1", "f2", "f1", "f2", "f0"]
-    assert whole.run.samples["pid"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert run.samples["pid"].tolist() == [0, 0, 0, 1, 1, 1]
 
 
 def test_samples_that_cannot_be_are_left_out(tmp_path):
@@ -90,14 +99,16 @@ def test_samples_that_cannot_be_are_left_out(tmp_path):
     assert run.samples.tolist() == [(0, 5, 1, 1, 7, 2), *written]
 
 
-def test_a_process_that_stopped_recording_needs_a_look(tmp_path):
+def test_the_records_of_a_process_that_stopped_recording_are_looked_at(tmp_path):
     for pid in range(2):
         write(tmp_path, pid, 20)
     spool = Spool(tmp_path, 1)
     spool.stop(OSError(28, "full"))
-    assert collect_whole(tmp_path, 2, {}, Caller(is_virtual=False)) is None
+    found = collected(tmp_path)
+    assert found.lost == {1: "No space left on device"}
+    assert not isinstance(found.run.table("records"), StoredTable)
     (tmp_path / "1.records").unlink()
-    assert collect_whole(tmp_path, 2, {}, Caller(is_virtual=False)) is None
+    assert collected(tmp_path).lost == {1: "it has no file of records"}
 
 
 def test_a_damaged_file_is_an_error(tmp_path):
@@ -105,24 +116,19 @@ def test_a_damaged_file_is_an_error(tmp_path):
         write(tmp_path, pid, 20)
     (tmp_path / "0.records.chunks").write_bytes(b"damage" * 10)
     with pytest.raises(TraceError, match="records of process 0 are damaged"):
-        collect_whole(tmp_path, 2, {}, Caller(is_virtual=False))
+        collected(tmp_path)
 
 
 @pytest.mark.parametrize("numberings", [7, [[[0]]], [[[0], [9]]], [[[1], [0]]], [[[-1], [0]]]])
-def test_numberings_that_cannot_be_are_refused(tmp_path, numberings):
-    write(tmp_path, 0, 1)
-    write(tmp_path, 1, 1)
-    whole = collect_whole(tmp_path, 2, {}, Caller(is_virtual=False))
+def test_numberings_that_cannot_be_are_refused(tmp_path, monkeypatch, numberings):
+    write(tmp_path, 0, 9)
+    write(tmp_path, 1, 9)
     if numberings == [[[1], [0]]]:  # positions that are there, and not all that the chunk has
         numberings = [[[0], []]]
-    write_unread(tmp_path / "run.bsp", whole._replace(numberings=numberings))
+    monkeypatch.setattr("bsplib.recording.trace_document.numberings_in", lambda _: numberings)
+    write_archive(tmp_path / "run.bsp", Trace((collected(tmp_path).run,)))
     with pytest.raises(TraceError, match=r"run 0: .*numbering"):
         read_trace(tmp_path / "run.bsp")
-
-
-def write_unread(path, whole):
-
-    write_archive(path, Trace((whole.run,)), whole)
 
 
 def test_a_run_whose_processes_go_different_ways_has_the_stacks_of_each(tmp_path):

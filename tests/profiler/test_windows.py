@@ -24,7 +24,7 @@ from bsplib.profiler.rates import Rates
 from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document
 from bsplib.profiler.traffic import RunTraffic
-from bsplib.recording import tables
+from bsplib.recording import spool, stored, tables
 from bsplib.recording.records import RECORD, Trace
 from bsplib.recording.trace import read_trace, write_trace
 from tests.drawn import examples
@@ -156,7 +156,7 @@ def test_records_of_a_trace_are_read_when_they_are_asked_for(tmp_path, script):
     path = tmp_path / "run.bsp"
     write_trace(path, Trace((program.run(),)))
     (run,) = read_trace(path).runs
-    assert isinstance(run.__dict__["records"], tables.StoredTable)
+    assert isinstance(run.__dict__["records"], stored.StoredTable)
     assert run.is_fixed
     assert (run.records == program.run().records).all()
     assert isinstance(run.__dict__["records"], np.ndarray)
@@ -167,7 +167,9 @@ def positions(run):
     return sorted(np.concatenate([each.position for each in window.windows(run)]).tolist())
 
 
-def test_windows_are_the_same_after_a_run_was_read_whole(tmp_path):
+def test_windows_are_the_same_after_a_run_was_read_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(spool, "ROWS_AT_FIRST", 2)
+    monkeypatch.setattr(spool, "CHUNK_ROWS", 2)
     path = tmp_path / "run.bsp"
 
     def main(bsp):
@@ -274,7 +276,7 @@ def test_a_report_reads_the_records_of_a_trace_three_times(tmp_path, script, sho
         reads[table.dtype == RECORD, number] += 1
         return reader(table, number, names)
 
-    reader = tables.StoredTable.read
-    monkeypatch.setattr(tables.StoredTable, "read", read)
+    reader = stored.StoredTable.read
+    monkeypatch.setattr(stored.StoredTable, "read", read)
     print_report([profile], console=Console(file=io.StringIO()))
     assert reads == {(True, 0): 3, (False, 0): 3}  # of records, and of traffic

@@ -20,11 +20,11 @@ from bsplib.profiler.export.table import FORMATS
 from bsplib.profiler.predict import model_of_traces, write_model
 from bsplib.profiler.predict.experiments import Passage
 from bsplib.record.join import join
-from bsplib.recording.records import SAMPLE, Doing, Trace
+from bsplib.recording.records import RECORD, SAMPLE, Doing, Trace
+from bsplib.recording.stored import StoredTable, chunk_of
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.tools.cli import main as bsp_command
 from bsplib.tools.pytest_plugin import BspTrace, _Baseline
-from tests.bsplib.test_old_formats import write_old
 from tests.profiler.fuzz.damage import (
     changed_bytes,
     changed_json,
@@ -125,7 +125,7 @@ def kinds(folder: Path) -> list[Kind]:
     """Write sound files of every kind into a folder."""
     traces = _traces(folder)
     return [
-        _of_traces(traces, _sampled(traces[-1]), *_waiting(folder), *_old(folder)),
+        _of_traces(traces, _sampled(traces[-1]), _numbered(traces[-1]), *_waiting(folder)),
         _of_models(traces, folder),
         _of_machines(folder, traces),
         _of_baselines(traces[-1], folder),
@@ -177,12 +177,18 @@ def _waiting(folder: Path) -> list[Path]:
     return [path]
 
 
-def _old(folder: Path) -> list[Path]:
-    """Write traces of the earlier versions of the format."""
-    paths = [folder / f"version-{version}.bsp" for version in (1, 2)]
-    for version, path in enumerate(paths, 1):
-        write_old(path, version)
-    return paths
+def _numbered(trace: Path) -> Path:
+    """Write a trace whose records are chunks with a numbering of their own."""
+    (run,) = read_trace(trace).runs
+    both = {"group": len(run.groups), "stack": len(run.stacks)}
+    own = {name: np.arange(count, dtype=np.int32)[::-1] for name, count in both.items()}
+    rows = run.records.copy()
+    for name, count in both.items():
+        rows[name] = count - 1 - rows[name]
+    table = StoredTable(RECORD, [chunk_of(rows, 1)], [own])
+    path = trace.with_name("numbered.bsp")
+    write_trace(path, Trace((replace(run, records=table),)))
+    return path
 
 
 def _of_traces(traces: list[Path], *others: Path) -> Kind:
