@@ -36,7 +36,9 @@ _FILLED = 0x5A
 
 
 _NO_GROUP: Any = SimpleNamespace(
-    _engine=SimpleNamespace(begin_call=lambda: 0, end_call=lambda: 0),
+    _engine=SimpleNamespace(
+        begin_call=lambda: 0, end_call=lambda: 0, note_pickling=lambda took_ns, nbytes: 0
+    ),
     _port=SimpleNamespace(fetch=None, keep=None),
 )
 """All that is needed of a group to decode what is not staged."""
