@@ -58,8 +58,8 @@ class Checks(Protocol):
     def oblsync(self, bsp: Any, n: int, stamp: int, /) -> None:
         """End the superstep when ``n`` messages are there."""
 
-    def check_usable(self, bsp: Any, operation: str, /) -> None:
-        """Raise unless this thread can use the group now."""
+    def check_usable(self, bsp: Any, operation: str, engine: Any = None, /) -> None:
+        """Raise unless this thread can use the group now, and an engine that it may have had."""
 
     def fail(self, bsp: Any, error: BspError, /) -> NoReturn:
         """Raise an error as one that says where it happened."""

@@ -49,7 +49,8 @@ class Reading:
 
     def __len__(self) -> int:
         if this_thread() != self._engine.quick:
-            self._engine.checks.check_usable(self._bsp, "messages")
+            # The group has another engine where it was left, and opened again.
+            self._engine.checks.check_usable(self._bsp, "messages", self._engine)
         return len(self._queue.messages) - self._queue.next
 
     def __getitem__(self, position: Any) -> Any:

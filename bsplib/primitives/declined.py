@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from bsplib.core.engine import Engine
 from bsplib.errors import BspError
 from bsplib.primitives import collective_mail, combinations, mailbox, oblivious, remote
 from bsplib.primitives.state import GroupState
@@ -32,9 +33,9 @@ class DeclinedCalls:
     take_values = staticmethod(combinations.take_values)
 
     @staticmethod
-    def check_usable(bsp: GroupState, operation: str) -> None:
-        """Raise unless this thread can use the group now."""
-        bsp._check_usable(operation)
+    def check_usable(bsp: GroupState, operation: str, engine: Engine | None = None) -> None:
+        """Raise unless this thread can use the group now, and an engine that it may have had."""
+        bsp._check_usable(operation, engine)
 
     @staticmethod
     def fail(bsp: GroupState, error: BspError) -> NoReturn:

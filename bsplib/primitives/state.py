@@ -208,13 +208,14 @@ class GroupState(Calls):
 
     # -- whether the group can be used --------------------------------------------------------
 
-    def _check_usable(self, operation: str | None = None) -> None:
+    def _check_usable(self, operation: str | None = None, engine: Engine | None = None) -> None:
         """Raise unless this thread can use the group now.
 
         Args:
             operation: the primitive that the program has called, if the caller knows it.
+            engine: that of the group when it was open before; default: its engine.
         """
-        engine = self._engine
+        engine = engine or self._engine
         if engine.is_usable():
             return
         operation = operation or call_site.operation()

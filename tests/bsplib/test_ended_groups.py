@@ -192,6 +192,22 @@ def test_an_iterator_of_messages_ends_with_its_sub_group(run):
             assert text.startswith("messages: this group cannot be used: it has been left (done)")
 
 
+def test_an_iterator_of_messages_ends_although_its_sub_group_is_opened_again(run):
+    def main(bsp):
+        with bsp.split(0) as sub:
+            sub.send(sub.pid, 8.0)
+            sub.sync()
+            found = sub.messages()
+        with sub:
+            sub.send(sub.pid, 6.0)
+            sub.sync()
+            return refusal(next, found), [payload for _, _, payload in sub.messages()]
+
+    for said, payloads in run(main):
+        assert said.startswith("messages: this group cannot be used: it has been left (done)")
+        assert payloads == [6.0]
+
+
 def test_an_iterator_of_messages_rests_with_its_group(run):
     def main(bsp):
         bsp.send(bsp.pid, 8.0)

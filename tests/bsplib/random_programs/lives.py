@@ -388,6 +388,11 @@ class Lives:
             said = here(lambda: there[:])
             assert LEFT in said, said
             assert [payload for _, _, payload in other.messages()] == [6.0]
+        with sub:
+            z = sub.zeros(3)
+            sub.sync()
+            self._use_all(sub, z)
+            self._reading_refused(reading, LEFT)
 
     def _leave_with_an_inner_one(self, sub: Any) -> None:
         """Leave a sub-group in which another one is open, and then that one."""
