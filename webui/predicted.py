@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 from bsplib.errors import UsageError
 from bsplib.machine import known_machines, load_machine
 from bsplib.profiler import format as fmt
-from bsplib.profiler.drawing.graphviz import LayoutError
 from bsplib.profiler.predict.planning import number as value_text
-from bsplib.profiler.predict.planning import run_to_make, words
+from bsplib.profiler.predict.planning import words
 from bsplib.profiler.predict.prediction import (
     MOST_PROCESSES,
     RunPrediction,
@@ -29,7 +28,7 @@ from bsplib.profiler.predict.prediction import (
     scaling,
 )
 from bsplib.profiler.predict.program import empty_run
-from bsplib.profiler.predict.show import band
+from bsplib.profiler.predict.show import band, remarks, sentence_of
 from bsplib.profiler.predict.values import PROCESSES
 from bsplib.profiler.prices import (
     ReplayPrices,
@@ -38,10 +37,10 @@ from bsplib.profiler.prices import (
     slowdowns_here,
 )
 from bsplib.profiler.rates import NO_SOURCE, Rates, rates_on
-from bsplib.webui.layout import DrawnLink, box_width, layouts
+from bsplib.webui.layout import DrawnLink, box_width
 from bsplib.webui.machines import describe_machine, describe_machines, figure_in
 from bsplib.webui.opened_runs import AddressError
-from bsplib.webui.services import describe_node, file_of, short_label
+from bsplib.webui.services import describe_node, file_of, layouts_in_time, short_label
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -54,7 +53,6 @@ GIVEN, OWN = "given", "own"
 """Names in the address of the Machine that the command line gave, and of that of the runs."""
 USUAL_PROCESSES = 1024
 """Number of processes with which the page opens, unless the runs had more."""
-_MOST_LAID_OUT = 300
 MEASURES = {
     "scaling": (
         "beyond a perfect speedup",
@@ -257,8 +255,6 @@ def _law(learned: Learned) -> tuple[str, str]:
 
 def _lay_out(model: ProgramModel, number: Mapping[str, int]) -> Json:
     """Return the layouts of the graph by dot; empty where the page has to find one itself."""
-    if len(number) > _MOST_LAID_OUT:
-        return {}
     widths = {
         number[name]: box_width(short_label(node), file_of(node))
         for name, node in model.nodes.items()
@@ -267,10 +263,7 @@ def _lay_out(model: ProgramModel, number: Mapping[str, int]) -> Json:
         DrawnLink(number[one], number[other], position)
         for position, (one, other) in enumerate(model.edges())
     ]
-    try:
-        return layouts(widths, links)
-    except LayoutError:
-        return {}
+    return layouts_in_time(widths, links)
 
 
 # -- predictions at the points that the page asks for ---------------------------------------------
@@ -448,6 +441,7 @@ def _tables(every: _AskedPage) -> Json:
 
 
 def _sentences(every: _AskedPage) -> list[Json]:
+    """Return what bsp predict prints, and what hurts first, with the positions of nodes."""
     here, model = every.here, every.here.model
     number = {name: position for position, name in enumerate(model.nodes)}
 
@@ -455,36 +449,10 @@ def _sentences(every: _AskedPage) -> list[Json]:
         at = None if node is None else number[node]
         return {"text": fmt.visible(text), "node": at, "superstep": None, "seconds": seconds}
 
-    least = "at least " if here.refused else ""
-    speedup = every.found.speedup(here)
-    faster = "" if speedup is None else f", {_rough(speedup)} times as fast as one process"
-    where = f"{words([here.point])} on {here.prices.machine.label}"
-    time = f"{least}{fmt.seconds(here.total.total_s)}{band(here)}"
-    told = [sentence(f"{where}: {time}{faster}.", here.critical_path[-1], here.total.total_s)]
-    told += [sentence(*each) for each in _hurts(every)]
-    if every.found.roll_off is None:
-        most = value_text(every.found.predictions[-1].point[PROCESSES])
-        told.append(sentence(f"More processes help up to p = {most}, the most that was tried."))
-    else:
-        cause = every.found.cause
-        because = f", because of {fmt.label(model.nodes[cause])}" if cause else ""
-        told.append(
-            sentence(f"More than {every.found.roll_off} processes no longer help{because}.", cause)
-        )
-    told += [sentence(text) for text in (*_shared(here), *_extrapolated(here))]
-    told += [
-        sentence(f"Not counted: {fmt.label(model.nodes[leaf])}: {why}.", leaf)
-        for leaf, why in here.refused.items()
-    ]
-    if (short := here.too_short_s) is not None:
-        text = (
-            f"Too short to tell: these runs take at most {fmt.seconds(short)}; make ones of 50 ms."
-        )
-        return [*told, sentence(text)]
-    run = run_to_make(here)
     return [
-        *told,
-        *([] if run is None else [sentence(f"This run would narrow it most: {words([run])}.")]),
+        sentence(sentence_of(here), here.critical_path[-1], here.total.total_s),
+        *(sentence(*each) for each in _hurts(every)),
+        *(sentence(*each) for each in remarks(here, every.found)),
     ]
 
 
@@ -507,29 +475,6 @@ def _hurts(every: _AskedPage) -> Iterator[tuple[str, str, float]]:
         leaf,
         lost[leaf],
     )
-
-
-def _shared(here: RunPrediction) -> Iterator[str]:
-    """Yield that processes share cores, where more are predicted than the Machine has."""
-    prices, nprocs = here.prices, int(here.point[PROCESSES])
-    cores = prices.machine.cores if prices.slowdowns else None
-    if cores is not None and nprocs > cores:
-        slowed = _rough(prices.ratio_at(nprocs) / prices.ratio)
-        yield (
-            f"{value_text(nprocs)} processes share {cores} cores: computation takes {slowed} times "
-            "as long as recorded."
-        )
-
-
-def _extrapolated(here: RunPrediction) -> Iterator[str]:
-    model = here.model
-    beyond = [
-        f"{name} = {value_text(here.point[name])}, where they have {_range(model, name)}"
-        for name in _variables(model)
-        if not min(model.measured[name]) <= here.point[name] <= max(model.measured[name])
-    ]
-    if beyond:
-        yield f"Extrapolated beyond the {model.runs} runs: {'; '.join(beyond)}."
 
 
 def _curves(every: _AskedPage) -> Json:

@@ -344,17 +344,20 @@ def lay_out(
         dot found none in time, since the page then computes one itself.
     """
     graph, executed = callgraph.graph, executed or {}
-    if len(names) + len(executed) > MOST_LAID_OUT:
-        return {}
     lines = links(graph, names)
     lines += [DrawnLink(each["caller"], at, None) for at, each in executed.items()]
-    if len(lines) > MOST_LINES:
-        return {}
     widths = {
         position: box_width(short_label(graph.nodes[name]["node"]), under[name])
         for position, name in zip(_positions(graph, names), names, strict=True)
     }
     widths |= {position: box_width(each["name"]) for position, each in executed.items()}
+    return layouts_in_time(widths, lines)
+
+
+def layouts_in_time(widths: dict[int, float], lines: Sequence[DrawnLink]) -> Json:
+    """Return the layouts of a graph, or nothing where dot would take too long."""
+    if len(widths) > MOST_LAID_OUT or len(lines) > MOST_LINES:
+        return {}
     try:
         return layouts(widths, lines)
     except LayoutError:

@@ -110,13 +110,14 @@ def show_prediction(
         console: where to print.
         planner: knows the command that makes a run.
     """
-    console.print(Text(visible(_sentence(prediction, planner)), style="bold"))
+    console.print(Text(visible(sentence_of(prediction, planner)), style="bold"))
     console.print(_nodes(prediction))
-    for line in _remarks(prediction, found):
+    for line, _ in remarks(prediction, found):
         console.print(Text(visible(line)))
 
 
-def _sentence(prediction: RunPrediction, planner: Planner | None) -> str:
+def sentence_of(prediction: RunPrediction, planner: Planner | None = None) -> str:
+    """Return how long the run takes, which cost centre takes most, and which run to make next."""
     model, point = prediction.model, dict(prediction.point)
     processes = fmt.counted(int(point.pop(PROCESSES)), "process", "processes")
     at = f"at {words([point])} on" if point else "on"
@@ -147,15 +148,21 @@ def _how(point: Point, planner: Planner | None) -> str:
     return shlex.join(planner.line(point, planner.trace_of(point)))
 
 
-def _remarks(prediction: RunPrediction, found: Scaling) -> Iterator[str]:
+def remarks(prediction: RunPrediction, found: Scaling) -> Iterator[tuple[str, str | None]]:
+    """Yield what is said below the sentence, each with the id of its node, if it has one."""
+    nodes = prediction.model.nodes
     if (speedup := found.speedup(prediction)) is not None:
-        yield f"speedup over one process: {speedup:.3g}"
+        yield f"speedup over one process: {speedup:.3g}", None
     if found.roll_off is not None and found.cause is not None:
-        cause = fmt.label(prediction.model.nodes[found.cause])
-        yield f"roll-off: more than {found.roll_off} processes no longer help, because of {cause}"
-    yield from _assumed(prediction)
+        cause = fmt.label(nodes[found.cause])
+        yield (
+            f"roll-off: more than {found.roll_off} processes no longer help, because of {cause}",
+            found.cause,
+        )
+    for assumed in _assumed(prediction):
+        yield assumed, None
     for leaf, why in prediction.refused.items():
-        yield f"Not counted: {fmt.label(prediction.model.nodes[leaf])}: {why}."
+        yield f"Not counted: {fmt.label(nodes[leaf])}: {why}.", leaf
 
 
 def band(prediction: RunPrediction) -> str:
