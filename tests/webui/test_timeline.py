@@ -247,16 +247,6 @@ def test_dragging_with_shift_restricts_the_run_to_a_range_of_supersteps(tab, tim
     expect(tab.locator("#detail")).to_contain_text("1,500 supersteps")
 
 
-def test_the_button_range_lets_dragging_select_without_shift(tab, timeline):
-    canvas = timeline("span=0,100")
-    tab.get_by_role("button", name="Range").click()
-    canvas.drag_to(
-        canvas, source_position=spot(canvas, 0.105, 1), target_position=spot(canvas, 0.305, 1)
-    )
-    tab.wait_for_url(re.compile("brush=10,30"))
-    expect(tab.get_by_role("button", name="Range")).to_have_attribute("aria-pressed", "false")
-
-
 def test_arrows_move_a_cursor_and_select_a_range_and_enter_the_cost_centre(tab, timeline):
     timeline("span=1495,1505")
     tab.keyboard.press("ArrowRight")

@@ -38,14 +38,10 @@ export function create(host, context) {
   const legend = html("div", { class: "legend-host" });
   const layers = html("div", { class: "segments", role: "radiogroup", "aria-label": "Colour" });
   const axes = html("div", { class: "segments", role: "radiogroup", "aria-label": "Axis" });
-  const range = button("Range", () => setSelecting(!selecting), {
-    "aria-pressed": "false", class: "plain-button",
-    title: "Dragging selects a range of supersteps (key b)",
-  });
   const tool = (text, name, action) =>
     button(text, action, { class: "plain-button", "aria-label": name });
   host.replaceChildren(
-    html("div", { class: "toolbar" }, layers, axes, html("span", { class: "joined" }, range,
+    html("div", { class: "toolbar" }, layers, axes, html("span", { class: "joined" },
       tool("−", "Zoom out", () => zoom(2)), tool("+", "Zoom in", () => zoom(0.5)), tool("All", "Show all", fit)),
     button("Save picture", save, { class: "plain-button", title: "Save the timeline as a picture" })),
     canvas, html("div", { class: "below" }, html("div", {}, readout, note), legend));
@@ -67,7 +63,6 @@ export function create(host, context) {
   let strips = null; // of the windows that are there
   let marks = [];
   let cursor = null; // { x, row }: a place on the axis, and a row
-  let selecting = false;
   let selected = null; // the range on the axis that is being selected
   let anchor = null; // the superstep from which the keyboard selects a range
   let frame = false;
@@ -324,12 +319,6 @@ export function create(host, context) {
 
   // -- selecting a range of supersteps -------------------------------------------------------
 
-  function setSelecting(value) {
-    selecting = value;
-    range.setAttribute("aria-pressed", String(value));
-    canvas.classList.toggle("selecting", value);
-  }
-
   /* The numbers of the supersteps in a part of the axis. */
   function stepsBetween(a, b) {
     const [low, high] = data.whole();
@@ -344,7 +333,6 @@ export function create(host, context) {
     selected = done ? null : stretch(steps);
     redraw();
     if (!done) return;
-    setSelecting(false);
     update({ brush: steps });
   }
 
@@ -359,7 +347,6 @@ export function create(host, context) {
 
   function showAll() {
     anchor = null;
-    setSelecting(false);
     update({ brush: null });
   }
 
@@ -397,7 +384,7 @@ export function create(host, context) {
   }
 
   followPointers(canvas, {
-    press(event) { dragged = event.shiftKey || selecting ? axisAt(event.offsetX) : null; },
+    press(event) { dragged = event.shiftKey ? axisAt(event.offsetX) : null; },
     pan(x, _, event) {
       if (dragged === null) shift(-x);
       else selectTo(dragged, axisAt(event.offsetX), false);
@@ -442,7 +429,6 @@ export function create(host, context) {
   shortcut("-", "Zoom out", () => zoom(2), here);
   shortcut("0", "Show the whole run", fit, here);
   shortcut("z", "Show one superstep: that of the cursor", showSuperstep, here);
-  shortcut("b", "Drag to select a range of supersteps", () => setSelecting(!selecting), here);
   shortcut("Escape", "Show all supersteps in all views again", showAll, here);
   canvas.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
