@@ -81,15 +81,13 @@ def test_another_machine_ranks_the_losses_anew(tab, url, show):
     expect(tab.locator("#verdict li").first).to_contain_text("gather")
 
 
-@pytest.mark.parametrize(("text", "value"), [("2.5", "2.5"), ("0", "0"), ("-1", "1"), ("", "1")])
-def test_a_typed_figure_counts_and_one_that_is_impossible_is_the_machine_s(
-    tab, url, show, text, value
-):
+def test_a_typed_figure_counts_and_one_that_is_impossible_is_the_machine_s(tab, url, show):
     show(tab, url)
     field = open_panel(tab).get_by_label("l in µs")
-    field.fill(text)
-    field.press("Enter")
-    expect(field).to_have_value(value)
+    for text, value in (("2.5", "2.5"), ("0", "0"), ("-1", "1"), ("", "1")):
+        field.fill(text)
+        field.press("Enter")
+        expect(field).to_have_value(value)
 
 
 def test_what_is_being_typed_stays_while_the_page_is_drawn_anew(tab, url, show):

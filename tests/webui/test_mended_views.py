@@ -101,14 +101,13 @@ def test_what_is_shown_from_a_hidden_node_is_not_empty(
     expect(box(tab, "line 18")).to_be_visible()
 
 
-@pytest.mark.parametrize("view", ["graph", "table"])
-def test_every_view_says_that_only_some_supersteps_are_shown(tab, broadcast_url, show, view):
-    show(tab, broadcast_url, f"view={view}&brush=3,7")
+def test_every_view_says_that_only_some_supersteps_are_shown(tab, broadcast_url, show):
     brushed = tab.locator("#brushed")
-    expect(brushed).to_contain_text("Only supersteps 3 to 7")
-    brushed.get_by_role("button", name="Show all").click()
-    expect(brushed).to_be_hidden()
-    assert "brush" not in tab.url
+    for view in "graph", "table":
+        show(tab, broadcast_url, f"view={view}&brush=3,7")
+        expect(brushed).to_contain_text("Only supersteps 3 to 7")
+        brushed.get_by_role("button", name="Show all").click()
+        expect(brushed).to_be_hidden()
 
 
 @pytest.mark.slow
@@ -123,14 +122,12 @@ def test_a_saved_page_shows_all_supersteps_whatever_its_address_says(
     expect(tab.locator("#status")).to_have_text("")
 
 
-@pytest.mark.parametrize("state", ["", "metric=imbalance"])
-def test_on_a_narrow_screen_most_of_the_height_is_left_to_the_view(
-    open_tab, broadcast_url, show, state
-):
+def test_on_a_narrow_screen_most_of_the_height_is_left_to_the_view(open_tab, broadcast_url, show):
     tab = open_tab(width=390, height=844)
-    show(tab, broadcast_url, state)
-    assert tab.locator("#main").bounding_box()["y"] <= 250
-    assert tab.evaluate("document.documentElement.scrollWidth") == 390
+    for state in "", "metric=imbalance":
+        show(tab, broadcast_url, state)
+        assert tab.locator("#main").bounding_box()["y"] <= 250
+        assert tab.evaluate("document.documentElement.scrollWidth") == 390
 
 
 @pytest.mark.slow
@@ -188,13 +185,14 @@ def test_on_paper_there_are_all_sentences_and_no_controls(open_tab, broadcast_ur
     assert tab.evaluate("document.body.className") == ""
 
 
-@pytest.mark.parametrize("view", ["graph", "table", "timeline", "traffic", "source"])
-def test_each_view_is_one_page_on_paper(open_tab, broadcast_url, show, view):
+def test_each_view_is_one_page_on_paper(open_tab, broadcast_trace, served, show):
     tab = open_tab()
-    show(tab, broadcast_url, f"view={view}")
-    expect(tab.locator(f"#view-{view} :is(svg, td, canvas, p)").first).to_be_visible()
-    printed = tab.pdf(prefer_css_page_size=True)
-    assert len(PdfReader(BytesIO(printed)).pages) == 1
+    with served(broadcast_trace, broadcast_trace) as url:
+        for view in "graph", "table", "timeline", "traffic", "source", "compare":
+            show(tab, url, f"view={view}")
+            expect(tab.locator(f"#view-{view} :is(svg, td, canvas, p)").first).to_be_visible()
+            printed = tab.pdf(prefer_css_page_size=True)
+            assert len(PdfReader(BytesIO(printed)).pages) == 1, view
 
 
 def test_the_picture_of_the_graph_is_saved_with_its_colours(tab, broadcast_url, show):
