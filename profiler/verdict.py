@@ -250,9 +250,11 @@ def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
     if loss.sites:
         first, *others = loss.sites
         name = fmt.visible(nodes[first.function]["node"].name)
-        phrases.append(_Phrase(f", called by {name} at line {first.line}", 6))
+        is_one_of_several = len(_sites(callgraph, loss)) > 1
+        rank = 1 if is_one_of_several else 6  # or else the function tells the place
+        phrases.append(_Phrase(f", called by {name} at line {first.line}", rank))
         if others:
-            phrases.append(_Phrase(f" and from {fmt.counted(len(others), 'other line')}", 7))
+            phrases.append(_Phrase(f" and from {fmt.counted(len(others), 'other line')}", rank))
     if len(loss.nodes) > 1 and (loss.is_lost or loss.kind == PICKLING):
         phrases.append(_Phrase(f" and at {fmt.counted(len(loss.nodes) - 1, 'other place')}", 8))
     if loss.line is not None:
@@ -260,6 +262,15 @@ def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
         line = loss.line.inside(nodes[loss.chain[-2]]["node"], nodes[loss.chain[-1]]["node"].line)
         phrases.append(_Phrase(f", {verb} {line}", 1 if isinstance(loss.line, CalledLine) else 3))
     return phrases
+
+
+def _sites(callgraph: CallGraph, loss: Loss) -> set[tuple[str, int]]:
+    """Return all calls in the run that lead to the function and cost centre of a loss."""
+    return {
+        (origin.chain[-3], callgraph.call_lines(number)[-2])
+        for number, origin in enumerate(callgraph.origins)
+        if len(origin.chain) > 2 and origin.chain[-2:] == loss.chain[-2:]
+    }
 
 
 def _who(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:

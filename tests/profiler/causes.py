@@ -70,7 +70,7 @@ class Cause:
         (number,) = (
             number for number, text in enumerate(_SOURCE, start=1) if text.strip() == self.line
         )
-        return (*self.words, f"at line {number} of " if self.lines else f"at line {number} ")
+        return (*self.words, f"at line {number}")
 
 
 class Spent(NamedTuple):
@@ -355,27 +355,27 @@ def by_two_causes_that_hide_each_other(bsp: bsplib.Group) -> float:
 _SOURCE = inspect.getsource(inspect.getmodule(busy)).splitlines()  # type: ignore[arg-type]
 
 CAUSES = {
-    "sleep": Cause(asleep, "blocked", ("process 1 is blocked in asleep",)),
+    "sleep": Cause(asleep, "blocked", ("in asleep (", "by process 1")),
     "sleep, lines": Cause(
-        asleep, "blocked", ("process 1 is blocked",), lines=True, line="time.sleep(LONG_S)"
+        asleep, "blocked", ("by process 1",), lines=True, line="time.sleep(LONG_S)"
     ),
-    "disk": Cause(at_a_disk, "blocked", ("process 1 is blocked in at_a_disk",)),
+    "disk": Cause(at_a_disk, "blocked", ("in at_a_disk (", "by process 1")),
     "disk, lines": Cause(
         at_a_disk,
         "blocked",
-        ("process 1 is blocked",),
+        ("by process 1",),
         lines=True,
         line="os.preadv(disk, [memory], 0)",
     ),
-    "lock": Cause(at_a_lock, "blocked", ("process 1 is blocked", "in at_a_lock")),
+    "lock": Cause(at_a_lock, "blocked", ("in at_a_lock (", "by process 1")),
     "lock, lines": Cause(
         at_a_lock,
         "blocked",
-        ("process 1 is blocked",),
+        ("by process 1",),
         lines=True,
         line="fcntl.flock(file, fcntl.LOCK_EX)  # waits",
     ),
-    "call": Cause(asleep_in_a_call, "blocked", ("process 1 is blocked", "in asleep_in_a_call")),
+    "call": Cause(asleep_in_a_call, "blocked", ("in asleep_in_a_call (", "by process 1")),
     "noisy neighbour": Cause(
         without_a_core, "waiting for a core", ("others use the cores",), beside=2
     ),
@@ -385,38 +385,34 @@ CAUSES = {
         ("8 processes are more than the cores",),
         nprocs=8,
     ),
-    "garbage": Cause(in_a_collection, "fixed", ("process 1 in in_a_collection",)),
-    "first touch": Cause(in_new_memory, "fixed", ("process 0 in in_new_memory",)),
+    "garbage": Cause(in_a_collection, "fixed", ("in in_a_collection (", "by process 1")),
+    "first touch": Cause(in_new_memory, "fixed", ("in in_new_memory (", "by process 0")),
     "twelve callers": Cause(
-        with_twelve_callers, "fixed", ("process 1 in guilty", "and from 11 other lines")
+        with_twelve_callers, "fixed", ("in guilty (", "and from 11 other lines", "by process 1")
     ),
     "two callers": Cause(
-        by_two_callers, "fixed", ("process 1 in sweep", "called by alpha"), planted=2
+        by_two_callers, "fixed", ("in sweep (", "called by alpha", "by process 1"), planted=2
     ),
     "two call sites": Cause(
         by_two_call_sites,
         "fixed",
-        ("process 1 in step", "called by by_two_call_sites"),
+        ("in step (", "called by by_two_call_sites", "by process 1"),
         line="lost += step(bsp, 1)  # slow is 1",
         planted=2,
     ),
-    "no sync": Cause(
-        in_a_function_without_sync, "fixed", ("process 0 in exchange", "without_sync")
-    ),
+    "no sync": Cause(in_a_function_without_sync, "fixed", ("in exchange (", "by process 0")),
     "no sync, lines": Cause(
         in_a_function_without_sync,
         "fixed",
-        ("process 0 in exchange", "prepare"),
+        ("in exchange (", "prepare", "by process 0"),
         lines=True,
         line="total += sum(number * 0.5 for number in range(1000))",
     ),
-    "bytes": Cause(
-        by_bytes, "communication-bound", ("in transfers in pass_on",), has_seconds=False
-    ),
+    "bytes": Cause(by_bytes, "communication-bound", ("in pass_on (",), has_seconds=False),
     "supersteps": Cause(
         by_supersteps,
         "too many supersteps",
-        ("in tick", "20000 of which move no bytes"),
+        ("in tick (", "supersteps follow"),
         has_seconds=False,
     ),
     "hidden": Cause(by_two_causes_that_hide_each_other, "fixed", ("process 0",), planted=2),

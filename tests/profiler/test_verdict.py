@@ -426,7 +426,7 @@ def test_one_guilty_line_is_one_sentence_whoever_calls_it(script):
     verdict = book_graph(program.reading().callgraph, FREE).verdict()
     (sentence,) = verdict.sentences
     assert sentence.seconds == pytest.approx(12 * 45e-9)
-    assert "called by caller0 at line 12, by process 0 in 12 supersteps" in sentence.text
+    assert "called by caller0 at line 12 and from 11 other lines, by process 0 (" in sentence.text
 
 
 @pytest.mark.parametrize(
