@@ -135,7 +135,7 @@ class InsideLoss:
         belongs[rows] = True
         here = np.zeros(len(account.h_max), bool)
         here[account.step[rows]] = True
-        doing = np.isin(samples["doing"], _DOING.get(self.what, _COMPUTING))
+        doing = samples["doing"] == _DOING.get(self.what, Doing.COMPUTING)
         spent_s = looked_at.seconds
         if self.what == SYSTEM:
             doing, spent_s = looked_at.system_ns > 0, looked_at.system_ns / 1e9
@@ -191,10 +191,9 @@ class LookedAt:
         return np.where(before < 0, -1, records["stack"][before])
 
 
-_COMPUTING = (Doing.COMPUTING, Doing.NO_CORE)
-_DOING = {"blocked": (Doing.BLOCKED,), PICKLING: (Doing.CALL,)}
-"""What a process does, by its samples, while it causes a loss. Where it lacks a core it is about to
-execute its line, too."""
+_DOING = {"blocked": Doing.BLOCKED, PICKLING: Doing.CALL}
+"""What a process does, by its samples, while it causes a loss; else it computes. Where it lacks a
+core says little: a thread loses its core mostly in calls of the system."""
 
 
 # -- the stretch of the program in which a superstep was computed, without samples ----------------
