@@ -18,7 +18,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 _CALLS_MAIN = "run_task"
-_OUTERMOST = (_CALLS_MAIN, "be_process")
+_OUTERMOST = (_CALLS_MAIN, "run_process")
 _ENDS_MAIN = "_finish"
 _DOES_ITEMS = "do_items"
 """The program of ``bsplib.map``, below which there may be no line of the user."""

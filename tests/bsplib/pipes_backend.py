@@ -327,7 +327,7 @@ class PipesPort(Port):
 Pair = tuple[Connection, Connection]
 
 
-def be_process(
+def run_process(
     pid: int, pairs: Mapping[tuple[int, int], Pair], callers: Sequence[Pair], work: Work
 ) -> None:
     """Do some work as one of the processes of a run."""
@@ -357,7 +357,7 @@ class Started:
         callers = [context.Pipe() for _ in range(nprocs)]
         self.nprocs = nprocs
         self.processes = [
-            context.Process(target=be_process, args=(pid, pairs, callers, work))
+            context.Process(target=run_process, args=(pid, pairs, callers, work))
             for pid in range(nprocs)
         ]
         for process in self.processes:

@@ -55,7 +55,7 @@ from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import CHUNK_SHIFT, Segment
-from bsplib.backends.shm.staging import FreeStagingBuffers, StagingBuffer
+from bsplib.backends.shm.staging import ProcessMemory, StagingBuffer
 from bsplib.backends.shm.waiting import Futex, Outside
 from bsplib.core.entries import Block
 from bsplib.core.meeting import SharedMeeting
@@ -217,11 +217,11 @@ class PoisonedHeap(Heap):
             raise PoisonError(message)
 
 
-class _EmptiedStagingBuffers(FreeStagingBuffers):
+class _EmptiedMemory(ProcessMemory):
     """The free staging buffers of a process in this mode."""
 
     def give(self, staging_buffer: StagingBuffer) -> None:
-        """See :meth:`FreeStagingBuffers.give`: none of its memory is kept."""
+        """See :meth:`ProcessMemory.give`: none of its memory is kept."""
         staging_buffer.discard()
         super().give(staging_buffer)
 
@@ -239,8 +239,8 @@ class PoisonedContext(ProcessContext):
     ) -> None:
         super().__init__(segment, pid, futexes, wait_by, outside)
         self.generations = Generations(segment, self.nprocs)
-        self.heap: PoisonedHeap = PoisonedHeap(segment, segment.area(pid), self.generations)
-        self.staging_buffers = _EmptiedStagingBuffers(self.heap)
+        self.heap = PoisonedHeap(segment, segment.area(pid), self.generations)
+        self.memory = _EmptiedMemory(segment, self.heap)
 
     def begin(self) -> None:
         """See :meth:`ProcessContext.begin`."""

@@ -116,7 +116,7 @@ def ports(monkeypatch):
         process.begin()
         noted = process.fences.noted
         process.control = process.waiting.control = segment.control = NotedWords(segment, noted)
-        monkeypatch.setattr(process.staging_buffers, "give", note_reuse(process, noted))
+        monkeypatch.setattr(process.memory, "give", note_reuse(process, noted))
         made.append(ShmPort.of_root(process))
         notes.append(noted)
     yield made, notes
@@ -125,7 +125,7 @@ def ports(monkeypatch):
 
 
 def note_reuse(process, noted):
-    give = process.staging_buffers.give
+    give = process.memory.give
 
     def give_noted(staging_buffer):
         noted.append(("store", process.pid, "staging buffer"))

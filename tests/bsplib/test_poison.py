@@ -171,7 +171,7 @@ def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def close(self):
         if self._open is not None:
-            self._free.give(self._open)
+            self._memory.give(self._open)
             self._open = None
 
     monkeypatch.setattr(Leases, "reserve", unknown_to_the_meeting)

@@ -11,7 +11,7 @@ import pytest
 
 import bsplib
 from bsplib.backends.shm import launch
-from bsplib.backends.shm.child import be_process
+from bsplib.backends.shm.child import run_process
 
 from .phases import DEADLINE_S
 
@@ -114,13 +114,13 @@ class DiesOnce:
         try:
             self.path.touch(exist_ok=False)
         except FileExistsError:
-            be_process(*args)
+            run_process(*args)
         else:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_pool_whose_start_died_starts_afresh_at_the_next_run(monkeypatch, tmp_path):
-    monkeypatch.setattr(launch, "be_process", DiesOnce(tmp_path / "died"))
+    monkeypatch.setattr(launch, "run_process", DiesOnce(tmp_path / "died"))
     pool = bsplib.Pool(2, start_method="fork")
     with pytest.raises(bsplib.ProcessDiedError, match=r"^process \d was killed by SIGKILL"):
         pool.run(program, 1)
@@ -129,7 +129,7 @@ def test_a_pool_whose_start_died_starts_afresh_at_the_next_run(monkeypatch, tmp_
 
 
 def test_a_pool_whose_start_died_may_be_entered_again(monkeypatch, tmp_path):
-    monkeypatch.setattr(launch, "be_process", DiesOnce(tmp_path / "died"))
+    monkeypatch.setattr(launch, "run_process", DiesOnce(tmp_path / "died"))
     pool = bsplib.Pool(2, start_method="fork")
     with pytest.raises(bsplib.ProcessDiedError, match=r"^process \d was killed by SIGKILL"):
         pool.__enter__()

@@ -42,7 +42,7 @@ _TIMES = 3
 small tasks sends the next one in less time than it takes to wake this process."""
 
 
-def be_process(
+def run_process(
     context: ProcessContext, lifeline: Lifeline, pipe: Connection, work: Work | None
 ) -> None:
     """Do one piece of work, or the jobs that come through the pipe.

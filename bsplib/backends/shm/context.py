@@ -12,12 +12,12 @@ from bsplib.backends.shm.control import BLOCKS, OS_PID, WORD
 from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.staging import FreeStagingBuffers
+from bsplib.backends.shm.staging import ProcessMemory
 from bsplib.backends.shm.waiting import Futex, Outside, Waiting, futexes
 
 
 class ProcessContext:
-    """A process of the run: segment, heap, staging buffers, fences, and waiting for others.
+    """A process of the run: memory, fences, and waiting for others.
 
     The caller of the run makes it before it starts the process; a process that is not forked
     receives what it needs to make its own.
@@ -42,13 +42,12 @@ class ProcessContext:
         self.pid = pid
         self.nprocs = len(futexes)
         self.control = segment.control
-        self.heap = Heap(segment, segment.area(pid))
+        self.memory = ProcessMemory(segment, Heap(segment, segment.area(pid)))
         self.fences = Fences()
         self._starts = [segment.control_start(other) // WORD for other in range(self.nprocs)]
         self.waiting = Waiting(
             self.control, pid, self._starts, futexes, self.fences, wait_by, outside
         )
-        self.staging_buffers = FreeStagingBuffers(self.heap)
         self.left_over: list[LeftGroup] = []
         """Groups that this process has left, in which others may still be."""
         self.runs = 0
@@ -72,8 +71,7 @@ class ProcessContext:
     def begin_anew(self) -> None:
         """Release all memory of a task that has ended in every process."""
         self.runs += 1
-        self.heap.clear()
-        self.staging_buffers.begin_anew()
+        self.memory.begin_anew()
         if self.left_over:
             # Their posts came too late to give the blocks back, and no process needs them now.
             first = self._starts[self.pid] + 1  # that of the root group may be used again

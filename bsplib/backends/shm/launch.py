@@ -33,7 +33,7 @@ from bsplib.backends.limits import (
 )
 from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.shm.channel import Channel, parts_of
-from bsplib.backends.shm.child import END, READY, RUNNER, Lifeline, be_process
+from bsplib.backends.shm.child import END, READY, RUNNER, Lifeline, run_process
 from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.forking import CAN_FORK, Forked, Prepared, fork_all, fork_warning_hidden
 from bsplib.backends.shm.observer import Observer, end_of, received
@@ -217,7 +217,7 @@ class Processes:
         self, pids: Sequence[int], pipes: Sequence[Connection], work: Work | None
     ) -> None:
         prepared = [
-            Prepared(f"{PREFIX}{pid}", be_process, self._arguments(pid, pipe, work), pipe)
+            Prepared(f"{PREFIX}{pid}", run_process, self._arguments(pid, pipe, work), pipe)
             for pid, pipe in zip(pids, pipes, strict=True)
         ]
         started: list[int] = []
@@ -229,14 +229,14 @@ class Processes:
 
     def _start_one(self, pid: int, pipe: Connection, work: Work | None) -> None:
         process = self._context.Process(  # type: ignore[attr-defined]
-            target=be_process, args=self._arguments(pid, pipe, work), name=f"{PREFIX}{pid}"
+            target=run_process, args=self._arguments(pid, pipe, work), name=f"{PREFIX}{pid}"
         )
         with without_interrupt():
             process.start()
         self._processes.append(process)
 
     def _arguments(self, pid: int, pipe: Connection, work: Work | None) -> tuple[Any, ...]:
-        """Return the arguments of :func:`be_process`."""
+        """Return the arguments of :func:`run_process`."""
         context = context_class()(self._segment, pid, self._bells, self._wait_by)
         return context, self._lifeline, pipe, work
 

@@ -51,7 +51,7 @@ class ShmPort(Port):
         members.meeting = self._meeting
         self._has_entered = False  # the control block may be there: a sub-group enters its parents
         self._oblivious = self.OBLIVIOUS(members)
-        self._leases = Leases(context, members, self._oblivious)
+        self._leases = Leases(context.memory, members, self._oblivious)
         self._meeting.leases = self._leases.held
         self._left_over = self._meeting.left_over = context.left_over
 
@@ -67,7 +67,7 @@ class ShmPort(Port):
 
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
         """See :meth:`Port.allocate`."""
-        start, is_zero = self._context.heap.allocate(nbytes)
+        start, is_zero = self._context.memory.heap.allocate(nbytes)
         memory = self._segment.view(start, nbytes)
         if zero and not is_zero:
             np.frombuffer(memory, np.uint8)[:] = 0
@@ -77,7 +77,7 @@ class ShmPort(Port):
         """See :meth:`Port.release`."""
         start = self._segment.byte_of(np.frombuffer(memory, np.uint8))
         assert start is not None  # it comes from allocate
-        self._context.heap.release(start)
+        self._context.memory.heap.release(start)
 
     def shared_address_of(self, array: NDArray[Any]) -> int | None:
         """See :meth:`Port.shared_address_of`; a view of a message lies in another's area."""

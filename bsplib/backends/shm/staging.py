@@ -15,11 +15,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
+from bsplib.backends.shm.segment import Segment
 from bsplib.core.entries import Block
 from bsplib.core.meeting import LARGE
 
 if TYPE_CHECKING:
-    from bsplib.backends.shm.context import ProcessContext
     from bsplib.backends.shm.membership import Membership
     from bsplib.backends.shm.oblivious import Oblivious
 
@@ -114,20 +114,22 @@ class StagingBuffer:
         return start, size
 
 
-class FreeStagingBuffers:
-    """The staging buffers of one process that no group uses.
+class ProcessMemory:
+    """The memory of one process that others may read: its heap, and staging buffers made of it.
 
     Args:
+        segment: the memory that the run shares.
         heap: of the process.
     """
 
-    def __init__(self, heap: Heap) -> None:
-        self._heap = heap
+    def __init__(self, segment: Segment, heap: Heap) -> None:
+        self.segment = segment
+        self.heap = heap
         self._free: list[StagingBuffer] = []
 
     def take(self) -> StagingBuffer:
         """Return an empty staging buffer."""
-        return self._free.pop() if self._free else StagingBuffer(self._heap)
+        return self._free.pop() if self._free else StagingBuffer(self.heap)
 
     def give(self, staging_buffer: StagingBuffer) -> None:
         """Take back a staging buffer that no process reads any more."""
@@ -135,7 +137,8 @@ class FreeStagingBuffers:
         self._free.append(staging_buffer)
 
     def begin_anew(self) -> None:
-        """Forget them: a run has ended in all processes, and the heap has been cleared."""
+        """Release all of it: a run has ended in all processes."""
+        self.heap.clear()
         self._free.clear()
 
 
@@ -153,25 +156,19 @@ class Leases:
     """What one process has written for the others of a group to read.
 
     Args:
-        context: context of this process.
+        memory: of this process.
         members: processes of the group, with the group's meeting, which is told while a staging
             buffer is open.
         oblivious: oblivious supersteps of the group.
     """
 
-    def __init__(
-        self,
-        context: ProcessContext,
-        members: Membership,
-        oblivious: Oblivious,
-    ) -> None:
+    def __init__(self, memory: ProcessMemory, members: Membership, oblivious: Oblivious) -> None:
         self.held: list[Lease] = []
         """The leases of earlier supersteps. The meeting has the list, too: it calls back while
         there are any."""
         self._open: StagingBuffer | None = None
         self._send_buffers: list[int] = []
-        self._context = context
-        self._free = context.staging_buffers
+        self._memory = memory
         self._members = members
         self._meeting = members.meeting
         self._oblivious = oblivious
@@ -193,16 +190,16 @@ class Leases:
     def _staging_buffer(self) -> StagingBuffer:
         """Return the staging buffer of this superstep."""
         if self._open is None:
-            self._open = self._free.take()
+            self._open = self._memory.take()
             # However the superstep ends, the core has to tell that it does.
             self._meeting.has_staged = True
         return self._open
 
     def block_of_send_buffer(self, nbytes: int) -> Block:
         """Return memory for a send buffer: its lease ends when all have left the group."""
-        byte, _ = self._context.heap.allocate(nbytes)
+        byte, _ = self._memory.heap.allocate(nbytes)
         self._send_buffers.append(byte)
-        return byte, self._context.segment.address_of(byte), nbytes
+        return byte, self._memory.segment.address_of(byte), nbytes
 
     # -- how long others may read it --------------------------------------------------------
 
@@ -239,7 +236,7 @@ class Leases:
         still = []
         for lease in self.held:  # one pass, since this is part of every long superstep
             if lease.last_read < superstep:
-                self._free.give(lease.staging_buffer)
+                self._memory.give(lease.staging_buffer)
             elif lease.last_read == _NOT_YET:
                 still.append(lease._replace(last_read=superstep))
             else:
@@ -261,7 +258,7 @@ class Leases:
         if self.held:
             self._end(lambda _: True)
         for byte in self._send_buffers:
-            self._context.heap.release(byte)
+            self._memory.heap.release(byte)
         self._send_buffers.clear()
 
     def begin_anew(self) -> None:
@@ -296,7 +293,7 @@ class Leases:
         still = []
         for lease in self.held:
             if is_over(lease):
-                self._free.give(lease.staging_buffer)
+                self._memory.give(lease.staging_buffer)
             else:
                 still.append(lease)
         self.held[:] = still

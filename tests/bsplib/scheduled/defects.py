@@ -23,7 +23,7 @@ def free_replies_at_close() -> None:
 
     def close(self: Any) -> None:
         if self._open is not None:
-            self._free.give(self._open)
+            self._memory.give(self._open)
             self._open = None
 
     superstep.Supersteps.answer = answer_untold  # type: ignore[method-assign]
@@ -37,7 +37,7 @@ def free_send_buffers_at_close() -> None:
     def close_and_free(self: Any) -> None:
         close(self)
         for byte in self._send_buffers:
-            self._context.heap.release(byte)
+            self._memory.heap.release(byte)
         self._send_buffers.clear()
 
     staging.Leases.close = close_and_free  # type: ignore[method-assign]
