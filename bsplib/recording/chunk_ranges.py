@@ -1,8 +1,8 @@
 """What the chunks of a run's tables cover, so that a reader knows which of them it needs.
 
 Of a chunk of records these are the first and the last superstep of the root group in which its
-records took place, the least and the greatest process, and the greatest number of page faults; of
-a chunk of traffic the first and the last record to which it belongs.
+records took place, and the greatest number of page faults; of a chunk of traffic the first and the
+last record to which it belongs.
 Whoever reads all chunks for another purpose notes them, so that they are not read for this again.
 """
 
