@@ -11,7 +11,7 @@ process that began ``main`` later.
 What readers ask for:
 
 - the book: :func:`book_of`. Nothing is read before it is asked for; what needs the records in the
-  same pass, as the timeline does, is given to :meth:`Book.hand_out` first.
+  same pass, as what could be saved and the timeline do, is given to :meth:`Book.hand_out` first.
 - who spent it (bars of a process, account): :meth:`Book.by_process`, :meth:`Book.whole`; in time
   or by record (timeline): :attr:`BookedWindow.own` and :attr:`BookedWindow.idle`, and
   :attr:`Book.outside` for what is in no record.
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.loss_records import LossRecords
     from bsplib.profiler.rates import Rates
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
@@ -499,6 +500,8 @@ class Book:
         if run.part_of is not None:
             self.whole_run, self._first, self._last = run.part_of
         self._tails = _Tails()
+        self.savings: LossRecords | None = None
+        """What could be saved, as :func:`bsplib.profiler.loss_records.sum_up` has found it."""
 
     def by_window(self, first: int = 0, last: int | None = None) -> Iterator[BookedWindow]:
         """Yield what is booked for one window after another.

@@ -12,7 +12,7 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.book import Book, Time, book_of
 from bsplib.profiler.critical import descend
 from bsplib.profiler.efficiency import Efficiencies, efficiencies
-from bsplib.profiler.loss_records import FoundLosses, find
+from bsplib.profiler.loss_records import FoundLosses, find, sum_up
 from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
 from bsplib.profiler.times_on_machine import retimed
 from bsplib.profiler.verdict import Verdict, judge
@@ -163,5 +163,7 @@ def book_graph(callgraph: CallGraph, rates: Rates | None = None) -> GraphBook:
         (rates.g, rates.l, rates.rule, rates.ratio) == (own.g, own.l, own.rule, own.ratio)
     )
     book = book_of(callgraph.run if is_own else retimed(callgraph.run, rates), rates)
+    if book.savings is None:
+        sum_up(book)
     times = book.of_graph(callgraph)
     return GraphBook(callgraph, book, times.nodes, times.edges)

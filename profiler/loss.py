@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from bsplib.profiler.book import Book, WorstSuperstep
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.loss_lines import CalledLine, Stretch
+    from bsplib.recording.records import Run
 
 LEAST_SHARE = 0.05
 """A loss that is a smaller share of the time in ``main`` on a core has no sentence."""
@@ -344,28 +345,36 @@ def _is_team(shares: list[int], whole: int) -> bool:
 # -- drafts of what could be saved -----------------------------------------------------------------
 
 
-def savings_of(callgraph: CallGraph, book: Book) -> list[Loss]:
-    """Return what could be saved in a run; how much is known from the records only."""
-    found = [Loss(kind, 0, book.run.nprocs, PARTS[parts.LATENCY]) for kind in (STEPS, MESSAGES)]
-    if book.run.samples is not None:
-        found.append(Loss(SYSTEM, 0, book.run.nprocs, PARTS[parts.USEFUL]))
-    sums, run = book.sums.by_origin, book.whole_run
-    transfers, inside = sums[parts.TRANSFERS], on_core_ns(book)
-    pickling_ns = survey(run).facts.pickling_ns
-    if pickling_ns >= LEAST_SHARE * inside:
+def savings_of(run: Run) -> list[Loss]:
+    """Return what could be saved anywhere in a run; how much, and where, the records say."""
+    found = [Loss(STEPS, 0, run.nprocs, PARTS[parts.LATENCY])]
+    if run.is_interleaved:
+        found.append(Loss(MESSAGES, 0, run.nprocs, PARTS[parts.LATENCY]))
+    if run.samples is not None:
+        found.append(Loss(SYSTEM, 0, run.nprocs, PARTS[parts.USEFUL]))
+    if survey(run).facts.pickling_ns:
         part = parts.USEFUL if run.is_interleaved else parts.TRANSFERS
         found.append(Loss(PICKLING, 0, run.nprocs, PARTS[part]))
-    if transfers.sum() + sums[parts.TRANSFER_IMBALANCE].sum() >= BOUND_SHARE * inside:
-        places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-        for origin in np.argsort(-transfers, kind="stable").tolist():
-            places[callgraph.origins[origin].chain[-2:]].append(origin)
-        for origins in places.values():
-            if (ns := int(transfers[origins].sum())) >= LEAST_SHARE * inside:
-                loss = Loss(COMMUNICATION, ns, book.run.nprocs, PARTS[parts.TRANSFERS])
-                set_place(loss, callgraph, origins)
-                found.append(loss)
     for loss in found:
         loss.is_lost = False
+    return found
+
+
+def transfers_of(callgraph: CallGraph, book: Book) -> list[Loss]:
+    """Return the places of which fewer bytes could save much, in a run that is bound by them."""
+    found, sums = list[Loss](), book.sums.by_origin
+    transfers, inside = sums[parts.TRANSFERS], on_core_ns(book)
+    if transfers.sum() + sums[parts.TRANSFER_IMBALANCE].sum() < BOUND_SHARE * inside:
+        return found
+    places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for origin in np.argsort(-transfers, kind="stable").tolist():
+        places[callgraph.origins[origin].chain[-2:]].append(origin)
+    for origins in places.values():
+        if (ns := int(transfers[origins].sum())) >= LEAST_SHARE * inside:
+            loss = Loss(COMMUNICATION, ns, book.run.nprocs, PARTS[parts.TRANSFERS])
+            loss.is_lost = False
+            set_place(loss, callgraph, origins)
+            found.append(loss)
     return found
 
 

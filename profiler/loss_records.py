@@ -7,7 +7,8 @@ what the run would take if it were mended.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -40,6 +41,7 @@ from bsplib.profiler.loss import (
     results_of,
     savings_of,
     set_place,
+    transfers_of,
 )
 from bsplib.profiler.loss_lines import (
     LEAST_SAMPLES,
@@ -76,18 +78,21 @@ from bsplib.profiler.mends import (
 )
 from bsplib.profiler.mpi_words import WaitsOfMpi, end_with_messages
 from bsplib.profiler.page_faults import page_faults
+from bsplib.profiler.survey import survey
 from bsplib.profiler.verdict import tell
 from bsplib.profiler.whatif import Replay
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterable
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler._sums import RunSums
     from bsplib.profiler.account import Account, Ints
-    from bsplib.profiler.book import Book
+    from bsplib.profiler.book import Book, BookedWindow, BookTaker
     from bsplib.profiler.callgraph import CallGraph
+    from bsplib.recording.records import Run
 
     Floats = NDArray[np.float64]
 
@@ -140,20 +145,35 @@ class FoundLosses(NamedTuple):
     """How long the supersteps would take with their useful computation only."""
 
 
+def sum_up(book: Book, takers: Iterable[BookTaker] = ()) -> None:
+    """Sum up all that is booked, and what could be saved, and give each window to some takers."""
+    book.savings = LossRecords(book, savings_of(book.run))
+    book.hand_out([book.savings, *takers])
+
+
 def find(callgraph: CallGraph, book: Book) -> FoundLosses:
-    """Find the losses of a run, in one pass over its records.
+    """Find the losses of a run, in another pass over its records if some are worth a look.
 
     Args:
         callgraph: the call graph of the run.
         book: its book, at any rates.
     """
+    if book.savings is None:
+        sum_up(book)
+    of_all = cast("LossRecords", book.savings)
     drafts, inside = drafts_of(callgraph, book), on_core_ns(book)
-    worth = [each for each in drafts if each.ns >= _LOOKED_AT * inside][:_MOST_LOOKED_AT]
-    savings, together = savings_of(callgraph, book), _together(callgraph, worth)
-    records = LossRecords(callgraph, book, [*worth, *together, *savings])
-    for account in book.accounts():
-        records.add(account)
-    records.finish()
+    least = LEAST_SHARE * inside
+    looked_at = least if book.run.samples is None else _LOOKED_AT * inside
+    worth = [each for each in drafts if each.ns >= looked_at][:_MOST_LOOKED_AT]
+    together, transfers = _together(callgraph, worth), transfers_of(callgraph, book)
+    if worth or transfers:
+        records = LossRecords(book, [*worth, *together, *transfers], callgraph)
+        for account in book.accounts():
+            records.add_account(account)
+        records.finish(callgraph)
+    of_all.finish(callgraph)
+    found = [replace(each, mended_ns=dict(each.mended_ns)) for each in of_all.losses]
+    savings = [*found, *transfers]  # those of the book are told anew for another call graph
     for whole, alone in together.items():
         if _saved_as_others(whole) > _HIDDEN * sum(map(_saved_as_others, alone)):
             worth = [whole, *(each for each in worth if each not in alone)]
@@ -161,9 +181,8 @@ def find(callgraph: CallGraph, book: Book) -> FoundLosses:
         joined = _joined(worth, lambda loss: loss.line)
         worth = _joined(joined, lambda loss: _place(loss) if loss.ns < LEAST_SHARE * inside else 0)
     rest = [each for each in drafts if not each.mended_ns]
-    least = LEAST_SHARE * inside
-    transfers = sum(each.ns for each in savings if each.kind == COMMUNICATION) / HALF
-    is_bound = transfers >= (BOUND_SHARE - LEAST_SHARE) * inside
+    moved = sum(each.ns for each in transfers) / HALF
+    is_bound = moved >= (BOUND_SHARE - LEAST_SHARE) * inside
     told = [
         each
         for each in [*savings, *results_of(callgraph, book)]
@@ -177,7 +196,7 @@ def find(callgraph: CallGraph, book: Book) -> FoundLosses:
         tell(callgraph, book, loss)
     lost = sorted((*worth, *rest), key=lambda loss: -loss.ns)
     told.sort(key=lambda loss: -loss.gain_s)
-    return FoundLosses((*lost, *told), records.replay.alone_ns())
+    return FoundLosses((*lost, *told), of_all.alone_ns)
 
 
 def _saved_as_others(loss: Loss) -> float:
@@ -234,23 +253,37 @@ class LossRecords:
     """What the records of a run say of some losses, added up window by window.
 
     Args:
-        callgraph: the call graph of the run.
-        book: its book.
+        book: the book of the run.
         losses: the losses, to which :meth:`finish` adds it.
+        callgraph: the call graph of the run, for losses that have a place.
     """
 
-    def __init__(self, callgraph: CallGraph, book: Book, losses: list[Loss]) -> None:
-        self._callgraph = callgraph
-        self._observed = [_Observed(loss, callgraph) for loss in losses]
+    def __init__(self, book: Book, losses: list[Loss], callgraph: CallGraph | None = None) -> None:
+        self.losses = losses
+        self._sums = survey(book.run).sums
+        leaves = [origin.chain[-1] for origin in callgraph.origins] if callgraph else []
+        self._observed = [
+            _Observed(loss, book.run, np.isin(leaves, loss.nodes), len(self._sums.origins))
+            for loss in losses
+        ]
         self._mends = [(each, how) for each in self._observed for how in each.ways]
         self._samples = samples = book.whole_run.samples
         self._booked = None if samples is None else book_samples(book.whole_run)
-        self.replay = Replay(book.whole_run, len(self._mends))
+        self._replay = Replay(book.whole_run, len(self._mends))
 
-    def add(self, account: Account) -> None:
+    def add(self, booked: BookedWindow) -> None:
+        """Take in the records of a window that is booked, and what they would take alone."""
+        self._replay.add_alone(booked.account, booked.account.computing.core)
+        self.add_account(booked.account)
+
+    @property
+    def alone_ns(self) -> int:
+        """How long the supersteps of the booked windows take with useful computation only."""
+        return self._replay.alone_ns()
+
+    def add_account(self, account: Account) -> None:
         """Take in the records of a window."""
-        self.replay.add_alone(account, account.computing.core)
-        window = _LossWindow(account, self._callgraph, self._booked, self._samples)
+        window = _LossWindow(account, self._sums, self._booked, self._samples)
         before = np.zeros((len(self._mends), len(account.step)))
         after = np.zeros_like(before)
         for observed in self._observed:
@@ -262,13 +295,13 @@ class LossRecords:
                 if mended is observed:
                     before[number], after[number] = MENDS[how](loss)
         if self._mends:
-            self.replay.add(account, before, after)
+            self._replay.add(account, before, after)
 
-    def finish(self) -> None:
+    def finish(self, callgraph: CallGraph) -> None:
         """Note in the losses what was found."""
         for observed in self._observed:
-            observed.finish()
-        saved = self.replay.saved_ns().tolist() if self._mends else []
+            observed.finish(callgraph)
+        saved = self._replay.saved_ns().tolist() if self._mends else []
         for (observed, how), ns in zip(self._mends, saved, strict=True):
             observed.loss.mended_ns[how] = ns
 
@@ -279,14 +312,14 @@ class _LossWindow(LookedAt):
     def __init__(
         self,
         account: Account,
-        callgraph: CallGraph,
+        sums: RunSums,
         booked: BookedSamples | None,
         samples: NDArray[np.void] | None,
     ) -> None:
         super().__init__(account, samples, booked)
         self.records = account.run.records
         self.steps = Steps(account)
-        origin = callgraph.origin_of(self.records[account.halo :])
+        origin = sums.origin_of(self.records[account.halo :])
         self.origin: Ints = np.append(np.full(account.halo, -1), origin)
         self.pid: Ints = self.records["pid"].astype(np.int64)
         if self.row_of_sample is not None:
@@ -297,19 +330,23 @@ class _LossWindow(LookedAt):
 class _Observed:
     """A loss, with what its records say of it."""
 
-    def __init__(self, loss: Loss, callgraph: CallGraph) -> None:
-        self.loss, self._callgraph = loss, callgraph
-        run = callgraph.run
+    def __init__(self, loss: Loss, run: Run, leaves: NDArray[np.bool_], origins: int) -> None:
+        """Begin with nothing.
+
+        Args:
+            loss: what is looked at.
+            run: the run.
+            leaves: marks the origins that end at a cost centre of a loss that has a place.
+            origins: how many there are.
+        """
+        self.loss, self._leaves, self._origins = loss, leaves, origins
         self.ways = _WAYS[loss.kind if loss.kind in _WAYS else str(loss.part)]
-        if loss.kind == MESSAGES and not run.is_interleaved:
-            self.ways = ()
         self._nprocs = run.nprocs
         wanted = [
             place if loss.habit == ONE_OFF else origin * run.nprocs + place
             for origin, place in loss.members
         ]
         self._wanted = np.array(sorted(wanted), np.int64)
-        self._leaves = np.isin([origin.chain[-1] for origin in callgraph.origins], loss.nodes)
         self._longer: list[Floats] = []
         """By window how much longer it took in each superstep, where it did."""
         self._core = np.zeros(run.nprocs)
@@ -333,7 +370,7 @@ class _Observed:
         if loss.kind == STEPS:
             found = _could_be_one(account)
         elif loss.kind == MESSAGES:
-            found = _small_messages(account) if self.ways else np.zeros(0, np.int64)
+            found = _small_messages(account)
         elif loss.kind == SYSTEM:
             found = np.flatnonzero(window.steps.system)
         elif loss.kind == PICKLING:
@@ -415,17 +452,17 @@ class _Observed:
             if (most := int(h.max())) > self.loss.most_bytes:
                 self.loss.most_bytes = most
                 self.loss.pids = (int(window.pid[rows[h.argmax()]]),)
-        by_origin = np.bincount(window.origin[rows], saved, len(self._leaves))
-        counts = np.bincount(window.origin[rows], minlength=len(self._leaves))
+        by_origin = np.bincount(window.origin[rows], saved, self._origins)
+        counts = np.bincount(window.origin[rows], minlength=self._origins)
         for origin in np.flatnonzero(by_origin).tolist():
             self._by_origin[origin] += round(by_origin[origin])
             self._count_of[origin] += int(counts[origin])
 
-    def finish(self) -> None:
+    def finish(self, callgraph: CallGraph) -> None:
         """Note in the loss what was found."""
         loss = self.loss
         if not loss.is_lost:
-            self._finish_saving()
+            self._finish_saving(callgraph)
             return
         longer = np.concatenate([np.zeros(0), *self._longer])
         longer = longer[longer >= _MARKED * longer.max(initial=0)]
@@ -434,7 +471,7 @@ class _Observed:
             loss.change_s = _change_s(longer)
         if self._inside is not None and self._anywhere is not None:
             longest = self._inside if self._inside.stretches else self._anywhere
-            loss.line = line_of(self._callgraph.run, longest)
+            loss.line = line_of(callgraph.run, longest)
         if loss.part == _COMM:
             h_out, h_in = self._bytes
             is_far_more = max(h_out, h_in) > FAR_MORE * min(h_out, h_in)
@@ -442,29 +479,29 @@ class _Observed:
         if loss.part == _COMP:
             loss.late = self._late.late()
             if loss.habit == FIXED:
-                self._finish_others()
+                self._finish_others(callgraph)
 
-    def _finish_saving(self) -> None:
+    def _finish_saving(self, callgraph: CallGraph) -> None:
         loss, fewest = self.loss, _FEWEST_MESSAGES * self._nprocs
         if loss.kind == MESSAGES:
             for origin in [origin for origin, n in self._count_of.items() if n < fewest]:
                 del self._by_origin[origin]
         if self._inside is not None:
-            line = line_of(self._callgraph.run, self._inside)
+            line = line_of(callgraph.run, self._inside)
             loss.line = line if isinstance(line, CalledLine) else None
             if loss.kind == SYSTEM and self._inside.samples < _FEWEST_MESSAGES:
                 self._by_origin.clear()
         loss.count = loss.passes
-        place_by(loss, self._callgraph, self._by_origin)
+        place_by(loss, callgraph, self._by_origin)
 
-    def _finish_others(self) -> None:
+    def _finish_others(self, callgraph: CallGraph) -> None:
         """Note which processes have nothing to do, or end their supersteps elsewhere."""
         loss = self.loss
         others = [pid for pid in range(self._nprocs) if pid not in loss.pids]
         mine = self._core[list(loss.pids)].mean()
         if others and self._core[others].max() <= _NOTHING * mine:
             loss.nothing_pids = tuple(others)
-        elif self._callgraph.kind_of(loss.origins[0]) != Kind.OBLSYNC:
+        elif callgraph.kind_of(loss.origins[0]) != Kind.OBLSYNC:
             # sender and receiver end that one at different calls anyway
             mean = self._there / max(loss.passes, 1)
             loss.sharing = max(1, round(mean)) if mean <= _FEW * self._nprocs else 0

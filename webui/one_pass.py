@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bsplib.errors import BspError
+from bsplib.profiler import loss_records
 from bsplib.profiler.book import book_of
 from bsplib.profiler.picture import TimePicture
 from bsplib.webui.timeline import SAVED_PICTURE, keep_saved
@@ -34,7 +35,7 @@ def sum_up(opened: OpenRun) -> None:
 def _sum_up(opened: OpenRun) -> None:
     book, traffic = book_of(opened.run, opened.rates), SavedTraffic(opened)
     picture = TimePicture(book, **SAVED_PICTURE)
-    book.hand_out([picture, _SavedWindows(traffic)])
+    loss_records.sum_up(book, [picture, _SavedWindows(traffic)])
     keep_saved(opened, picture)
     traffic.keep()
 

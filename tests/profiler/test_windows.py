@@ -263,10 +263,13 @@ def test_a_column_of_equal_values_takes_the_memory_of_one():
     assert tables.joined([sevens, eight])["x"].tolist() == [7, 7, 7, 8]
 
 
-def test_a_report_reads_the_records_of_a_trace_three_times(tmp_path, script, short, monkeypatch):
+@pytest.mark.parametrize(("w", "times"), [([10, 20], 3), ([20, 20], 2)])
+def test_a_report_reads_the_records_again_only_where_something_is_lost(
+    tmp_path, script, short, monkeypatch, w, times
+):
     program = script(2)
     for _ in range(40):
-        program.step("main", w=[10, 20], puts=[(0, 1, 8)])
+        program.step("main", w=w, puts=[(0, 1, 8), (1, 0, 8)])
     short(8)
     write_trace(tmp_path / "t.bsp", Trace((program.run(),)))
     (profile,) = bsplib.load(tmp_path / "t.bsp").runs
@@ -279,4 +282,4 @@ def test_a_report_reads_the_records_of_a_trace_three_times(tmp_path, script, sho
     reader = stored.StoredTable.read
     monkeypatch.setattr(stored.StoredTable, "read", read)
     print_report([profile], console=Console(file=io.StringIO()))
-    assert reads == {(True, 0): 3, (False, 0): 3}  # of records, and of traffic
+    assert reads == {(True, 0): times, (False, 0): times}  # of records, and of traffic
