@@ -172,7 +172,7 @@ class BookedWindow:
         """What each record took beside its idle time: shape (parts, records)."""
         return self.account.own(slice(self.account.halo, None))
 
-    @property
+    @cached_property
     def idle(self) -> Ints:
         """The idle time of each record by part of the account: shape (parts, records)."""
         shape = self.own.shape

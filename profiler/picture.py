@@ -352,11 +352,11 @@ class _StepSums:
             ns = np.bincount(cells[inside], lost.ns[inside], count * picture.rows)
             self._amounts[here, _LOSS] += ns.reshape(count, picture.rows)
         sums = dict(enumerate(booked.spent)) | {
-            layer: np.sum([each[layer] for each in stages if layer in each], axis=0)
+            layer: sum(each[layer] for each in stages if layer in each)
             for layer in (_COMP, _COMM, _IDLE, _WAITING)
         }
         for layer, amounts in sums.items():
-            if amounts.any():
+            if np.any(amounts):
                 self._amounts[here, layer] += summed(amounts, pid // picture.block, picture.rows)
         run = booked.account.run
         h = np.maximum(*h_relation(run)).astype(np.float64)[booked.account.halo :]
@@ -438,11 +438,16 @@ class _TimeSums:
         ns = idle.ns.astype(np.float64)
         self.spread(_Stretches(idle.pid, arrive[idle.row], released[idle.row], {_LOSS: ns}))
         for moved, begin, until in ((before, start, arrive), (after, released, end)):
+            if parts.TRANSFER_IMBALANCE not in moved:
+                continue
             ns = moved[parts.TRANSFER_IMBALANCE][uneven.row]
             self.spread(_Stretches(uneven.pid, begin[uneven.row], until[uneven.row], {_LOSS: ns}))
 
     def spread(self, stretches: _Stretches) -> None:
         """Add the parts of stretches that lie inside the edges."""
+        some = {layer: values for layer, values in stretches.amounts.items() if values.any()}
+        if not some:
+            return
         edges, last = self.edges, len(self.edges) - 2
         length = stretches.end - stretches.begin
         begin, end = (np.clip(ns, edges[0], edges[-1]) for ns in (stretches.begin, stretches.end))
@@ -452,9 +457,7 @@ class _TimeSums:
         inside = np.flatnonzero(seen & (low == high))
         across = np.flatnonzero(seen & (low < high))
         part = ((end - begin) / np.maximum(length, 1))[inside]
-        for layer, values in stretches.amounts.items():
-            if not values.any():
-                continue
+        for layer, values in some.items():
             self._add(self._sums[layer], low[inside], row[inside], values[inside] * part)
             rate = values[across] / length[across]
             for column, ns, sign in ((low, begin, 1), (high.clip(max=last), end, -1)):
@@ -499,6 +502,7 @@ def _stages(booked: BookedWindow) -> list[dict[int, Floats]]:
     records = account.run.records[fresh]
     computing, moved = account.computing, account.communication
     blocked, waited = computing.blocked[fresh], computing.waited[fresh]
+    nothing = np.zeros(len(waited))
     recording, unknown = (part[fresh] for part in account.between)
     rest = recording + unknown
     gap = records["start"] - _ended(account)
@@ -513,7 +517,9 @@ def _stages(booked: BookedWindow) -> list[dict[int, Floats]]:
         parts.BLOCKED: moved.blocked[fresh],
         parts.UNEXPLAINED: moved.rest[fresh],
     }
-    sent[_COMM] = np.sum(list(sent.values()), axis=0)
+    sent = {part: amount for part, amount in sent.items() if amount.any()}
+    if sent:
+        sent[_COMM] = sum(sent.values())
     calls, exchange = records["comm_calls"], records["end"] - records["released"]
     in_calls = calls / np.maximum(calls + exchange, 1)
     before = {part: in_calls * amount for part, amount in sent.items()}
@@ -528,7 +534,7 @@ def _stages(booked: BookedWindow) -> list[dict[int, Floats]]:
         before[part] = before.get(part, 0) + amount
     before[_COMP], before[_WAITING] = computing.core[fresh] + blocked, waited
     for stage in (before, after):
-        stage[_LOSS] = stage[parts.BLOCKED] + stage[parts.CORE]
+        stage[_LOSS] = stage.get(parts.BLOCKED, nothing) + stage.get(parts.CORE, nothing)
     waiting = dict(enumerate(booked.idle)) | {_IDLE: records["released"] - records["arrive"]}
     return [{part: in_gap * amount for part, amount in pauses.items()}, before, waiting, after]
 
