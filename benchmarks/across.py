@@ -44,6 +44,6 @@ class PoolAcross(Peers):
 
     def __init__(self, hosts: Hosts, mpi: Mpi, per_host: int = 1) -> None:
         nprocs = per_host * len(hosts.names)
-        program = sys.executable, "-m", "benchmarks.pool_peer", "mpi", nprocs
+        program = "-m", "benchmarks.pool_peer", "mpi", nprocs
         command = partial(on_ranks_of, hosts, mpi, per_host, *program)
         super().__init__(f"bsplib on {nprocs} processes across hosts", command, 1)

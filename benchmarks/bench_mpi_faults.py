@@ -10,7 +10,6 @@ error is there.
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -80,7 +79,7 @@ class Losses:
     def __init__(self, hosts: Hosts, mpi: Mpi, how: str, program: Path) -> None:
         self._hosts = hosts
         self._how = how
-        words = sys.executable, program, how, LOST, HOSTS
+        words = program, how, LOST, HOSTS
         self._line = on_ranks_of(hosts, mpi, 1, *words)
         self._left_s = 0.0
         self._left: set[str] = set()

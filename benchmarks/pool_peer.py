@@ -1,4 +1,4 @@
-"""The driver of a pool, perhaps on the ranks of an MPI: take a sample on request.
+"""The program of a pool, perhaps in all ranks of an MPI: take a sample on request.
 
 ``python -m benchmarks.pool_peer BACKEND NPROCS SOCKET`` connects to the socket. For every line of
 JSON that it receives, it runs a program of :mod:`benchmarks.programs`, or of the module before the
@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 
 import bsplib
+from bsplib.backends.table import own_rank
 from bsplib.machine.probing.probe import probe
 
 
@@ -39,19 +40,27 @@ def _program(name: str) -> Callable[..., float]:
     return found
 
 
+def _told(_: bsplib.Group, line: str) -> str:
+    """Let all ranks know what process 0 was asked for."""
+    return line
+
+
 def main(backend: str, nprocs: int, address: Path) -> None:
-    """Take samples until the other side closes the socket."""
+    """Take samples until the other side closes the socket, which only rank 0 has."""
+    leads = not own_rank()
     with socket.socket(socket.AF_UNIX) as plug, bsplib.Pool(nprocs, backend=backend) as pool:
-        plug.connect(str(address))
+        if leads:
+            plug.connect(str(address))
         with plug.makefile("r", encoding="utf-8") as requests:
-            for line in requests:
+            while line := pool.run(_told, requests.readline() if leads else "")[0]:
                 request = json.loads(line)
                 name, arguments = request["program"], request["arguments"]
                 if name == probed.__name__:
                     seconds = probed(nprocs, **arguments)
                 else:
                     seconds = pool.run(_program(name), **arguments)[0]
-                plug.sendall(json.dumps({"rank": 0, "seconds": seconds}).encode() + b"\n")
+                if leads:
+                    plug.sendall(json.dumps({"rank": 0, "seconds": seconds}).encode() + b"\n")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ class Mpi(installations.Mpi):
 
     def start(self, nprocs: int, *program: str) -> list[str]:
         """Return the command that starts ranks."""
-        return [*self.command(), "-n", str(nprocs), *program]
+        return [*self.command(nprocs), "-n", str(nprocs), *program]
 
     def whole_environment(self, nprocs: int) -> dict[str, str]:
         """Return the environment of the ranks on this computer."""

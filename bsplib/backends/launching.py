@@ -86,6 +86,25 @@ class Work(Protocol):
     def alone(self, pid: int, open_port: OpenPort, tell: Tell) -> bytes:
         """Do the work in a process of its own; return its report as bytes. Nothing is raised."""
 
+    def arguments(self, carrier: Carrier | None = None) -> bytes:
+        """Return what other processes need that execute the same program, and have its ``main``.
+
+        Args:
+            carrier: as for :meth:`job`.
+        """
+
+    def with_arguments(
+        self, arguments: bytes, pid: int, open_port: OpenPort, tell: Tell
+    ) -> tuple[bytes, bool]:
+        """Do the work in such a process; see :meth:`JobRunner.run`."""
+
+    def words(self, report: bytes, pid: int) -> tuple[int, str] | None:
+        """Return the superstep and the error, as it is printed, of a process that has failed.
+
+        Returns:
+            None for one that has not failed by itself.
+        """
+
     def read(self, told: bytes, pid: int) -> Ended | None:
         """Return how a process ended from the bytes of its report; None where they are no report.
 

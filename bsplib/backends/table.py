@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
 from bsplib import call_site
-from bsplib.backends.launching import Backend
+from bsplib.backends.launching import Backend, Work
 from bsplib.errors import ProcessRangeError, StartError, UsageError
 
 DEFAULT: Final = "shm"
@@ -90,32 +90,50 @@ def _later(backend: str, name: str) -> Callable[..., Any]:
 
 def _usual_mpi() -> int:
     """Return the number of ranks that mpiexec has started, or the cores of this computer."""
-    from bsplib.backends.mpi import bsp_run_under_mpiexec, program_under_mpiexec  # noqa: PLC0415
+    from bsplib.backends.mpi import ranks  # noqa: PLC0415  # loaded late, as above
 
-    job = bsp_run_under_mpiexec.current or program_under_mpiexec.current
-    return own_cores() if job is None else job.size
+    return own_cores() if ranks.current is None else ranks.current.size
 
 
-def enter(name: str | None) -> None:
-    """Where a launcher has started this process as one of many, serve as one of a run's.
+def own_rank() -> int:
+    """Return the number of this process among those that a launcher has started; 0 where none."""
+    from bsplib.backends.mpi.launcher_environment import own_seat  # noqa: PLC0415
 
-    It returns in the process that runs the program, which is that of rank 0.
+    if (found := _ranks()) is not None:
+        return int(found.rank)
+    seat = own_seat()
+    return 0 if seat is None else seat.rank
+
+
+def begin(
+    name: str | None, nprocs: int | None, arguments: Sequence[str], command: str | None
+) -> None:
+    """Let a launcher start the processes of a command that runs programs, where they are ranks.
+
+    It returns in each process that a launcher has started, and where there are to be no ranks.
+    What ranks above 0 print to standard output outside ``main`` is dropped from then on.
 
     Args:
         name: the backend that the command line names; None where it names none.
+        nprocs: number of processes that it names.
+        arguments: of the command ``bsp``, which the ranks are given, too.
+        command: starts ranks; None for the usual one.
 
     Raises:
         UsageError: the processes of that backend are not those of a launcher.
-        BspError: the processes do not find each other.
+        StartError: there is no launcher here.
     """
-    from bsplib.backends.mpi.launcher_environment import own_seat  # noqa: PLC0415
+    from bsplib.backends.mpi import launcher_environment  # noqa: PLC0415
 
-    if (seat := own_seat()) is None:
-        return
-    _check_of_launcher(name, seat.size)
-    from bsplib.backends.mpi import bsp_run_under_mpiexec  # noqa: PLC0415
+    seat = launcher_environment.own_seat()
+    if seat is not None and seat.size > 1:
+        _check_of_launcher(name, seat.size)
+        if seat.rank:
+            launcher_environment.drop_output()
+    elif seat is None and name == "mpi":
+        from bsplib.backends.mpi import launch  # noqa: PLC0415
 
-    bsp_run_under_mpiexec.enter(seat)
+        launch.execute(nprocs or own_cores(), arguments, command)
 
 
 def settled(name: str | None, nprocs: int | None) -> str:
@@ -134,53 +152,81 @@ def settled(name: str | None, nprocs: int | None) -> str:
     """
     from bsplib.backends.mpi.launcher_environment import own_seat  # noqa: PLC0415
 
-    seat = own_seat()
-    if seat is not None:
-        _check_of_launcher(name, seat.size, nprocs)
-    elif "bsplib.backends.mpi.bsp_run_under_mpiexec" not in sys.modules:
+    seat, found = own_seat(), _ranks()
+    if found is None and (seat is None or (seat.size == 1 and name != "mpi")):
         return name or DEFAULT
-    from bsplib.backends.mpi import bsp_run_under_mpiexec, program_under_mpiexec  # noqa: PLC0415
+    if found is None:
+        from bsplib.backends.mpi import ranks  # noqa: PLC0415
 
-    if seat is not None:
-        program_under_mpiexec.join_program(seat)
-    if (member := program_under_mpiexec.current) is not None and not member.busy:
-        _check_of_launcher(name, member.size, nprocs)
+        assert seat is not None  # as above
+        _check_of_launcher(name, seat.size, nprocs)
+        found = ranks.joined(seat)
+    if not found.busy:
+        _check_of_launcher(name, found.size, nprocs)
         return "mpi"
-    return name or (
-        "mpi" if bsp_run_under_mpiexec.current is not None and member is None else DEFAULT
-    )
+    if name == "mpi":
+        raise UsageError("run: backend is 'mpi' inside a run on mpi, whose ranks are all busy")
+    return name or DEFAULT
+
+
+def _ranks() -> Any:
+    """Return the ranks of which this process is one; None before it has joined them."""
+    module = sys.modules.get("bsplib.backends.mpi.ranks")
+    return None if module is None else module.current
 
 
 def _check_of_launcher(name: str | None, size: int, nprocs: int | None = None) -> None:
-    """Check that a run can be one of all processes that a launcher has started."""
+    """Check that a run can be one of the processes that a launcher has started."""
     if name not in (None, "mpi"):
         raise UsageError(
             f"run: backend is {name!r}, and mpiexec, or srun, has started {size} processes of "
             f"this program, which run it together on mpi: leave the backend out, or start the "
             f"program without it"
         )
-    if nprocs not in (None, size):
+    if isinstance(nprocs, int) and nprocs > size:
         raise ProcessRangeError(
-            f"run: nprocs is {nprocs}, and mpiexec, or srun, has started {size} processes, which "
-            f"are those of the run: leave nprocs out, or start as many"
+            f"run: nprocs is {nprocs}, and mpiexec, or srun, has started {size} processes: leave "
+            f"nprocs out, or start as many"
         )
 
 
-def together(run: Callable[[], _Value]) -> _Value:
+def together(run: Callable[[], _Value], work: Callable[[], Work]) -> _Value:
     """Do a run that :func:`settled` has allowed, with all processes that execute the program.
 
     Args:
         run: does it, in the process that leads the others.
+        work: returns what the processes do, in the others.
 
     Returns:
         What ``run`` returns, in all of them.
     """
-    found = sys.modules.get("bsplib.backends.mpi.program_under_mpiexec")
-    member = None if found is None else found.current
-    if member is None or member.busy:
+    ranks = _ranks()
+    if ranks is None or ranks.busy:
         return run()
-    value: _Value = member.share(run)
+    value: _Value = ranks.share(run, work)
     return value
+
+
+def come_to_end() -> None:
+    """At the end of a program that a launcher has started: meet the ranks that still run it."""
+    from bsplib.backends.mpi.launcher_environment import own_seat  # noqa: PLC0415
+
+    seat = own_seat()
+    if seat is not None and seat.size > 1:  # it has made no call, and others may wait for one
+        from bsplib.backends.mpi import ranks  # noqa: PLC0415
+
+        ranks.joined(seat)
+
+
+def end_by(error: BaseException, show: Callable[[], int]) -> int:
+    """Show the error that ends a program; where ranks execute it, end them all.
+
+    Args:
+        error: what was raised.
+        show: shows it, and returns the exit status.
+    """
+    ranks = _ranks()
+    return show() if ranks is None else ranks.fail(error, show)
 
 
 def _medium_of_mpi(hosts: int) -> str:

@@ -173,6 +173,18 @@ def raise_first(outcomes: Mapping[int, Any], hosts: Mapping[int, str]) -> None:
     _raise(first)
 
 
+def words_of(failure: Failure) -> str:
+    """Return the text that Python prints for the error of one process."""
+    import traceback  # noqa: PLC0415  # few programs fail
+
+    try:
+        raise_first({failure.pid: failure}, {})
+    except BaseException as error:  # noqa: BLE001  # it is printed
+        trim(error)
+        return "".join(traceback.format_exception(error))
+    return ""
+
+
 def _raise(failure: Failure) -> NoReturn:
     if failure.error.__traceback__ is None and failure.traceback:  # it came from another process
         raise failure.error from RemoteTraceback(failure.traceback)

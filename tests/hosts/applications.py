@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -28,6 +29,7 @@ from bsplib.apps.sql.arrow import pa
 from bsplib.apps.sql.files import to_arrow, write_tables
 from bsplib.apps.sql.generate import Generator
 from bsplib.apps.sql.queries import INPUTS
+from bsplib.backends.table import own_rank
 from bsplib.profiler.callgraph import Cost, build
 from bsplib.profiler.costs import partner_records
 from bsplib.recording.records import Run
@@ -111,7 +113,7 @@ def run_across(hosts: Hosts, mpi: Mpi, name: str, size: str, trace: Path) -> Out
         subprocess.CalledProcessError: it failed; ``stderr`` says why.
     """
     outcome = trace.with_suffix(".json")
-    words = sys.executable, "-m", __spec__.name, name, size, "mpi", trace, outcome
+    words = "-m", __spec__.name, name, size, "mpi", trace, outcome
     line = on_ranks_of(hosts, mpi, APPLICATIONS[name].nprocs // HOSTS, *words)
     subprocess.run(line, capture_output=True, text=True, timeout=500, check=True)
     return Outcome(**json.loads(outcome.read_text(encoding="utf-8")))
@@ -128,7 +130,9 @@ def _prepared(argument: Any, folder: Path) -> Any:
     files = {name: folder / f"{name}.parquet" for name in INPUTS}
     for name, file in files.items():
         if not file.exists():
-            write_tables([_table(argument, name)], file)
+            own = file.with_suffix(f".{os.getpid()}")  # all ranks of a run write the same
+            write_tables([_table(argument, name)], own)
+            own.replace(file)
     return files
 
 
@@ -210,4 +214,5 @@ def read(trace: Path) -> Run:
 if __name__ == "__main__":
     which, how_large, where, into, told = sys.argv[1:]
     done = run(which, how_large, where, Path(into))
-    Path(told).write_text(json.dumps(asdict(done)), encoding="utf-8")
+    if not own_rank():
+        Path(told).write_text(json.dumps(asdict(done)), encoding="utf-8")

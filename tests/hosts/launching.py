@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from tests.hosts import link
@@ -51,20 +51,18 @@ def mpiexec(
 def on_ranks_of(
     hosts: Hosts, mpi: Mpi, per_host: int, *program: object, count: int | None = None
 ) -> list[str]:
-    """Return the command line that runs a program on host 0, with ranks of bsplib on the hosts.
+    """Return the command line that runs a program of bsplib in ranks on the hosts.
 
     Args:
         hosts: where.
         mpi: the implementation; it has to be installed.
         per_host: ranks on each host.
-        program: a program that calls ``bsplib.run(..., backend="mpi")``, and its arguments.
+        program: what follows ``python`` in the command line of the program.
         count: how many hosts have ranks, the first ones; None: all.
     """
-    variables = mpi.variables(crowded=True)
-    options = _OPTIONS[mpi.name](hosts, hosts.names[:count], per_host, variables)
-    starter = shlex.join([str(mpi.file(mpi.launcher)), *mpi.options, *options])
-    settings = [f"{name}={value}" for name, value in variables.items()]
-    return hosts.on(0, "env", f"BSP_MPIEXEC={starter}", *settings, *map(str, program))
+    nprocs = per_host * (count or len(hosts.names))
+    run = (sys.executable, "-m", "bsplib", "run", "--backend", "mpi")
+    return mpiexec(hosts, mpi, nprocs, per_host, *run, *program)
 
 
 def start_without_hosts(hosts: Hosts, mpi: Mpi) -> list[str]:
@@ -73,7 +71,7 @@ def start_without_hosts(hosts: Hosts, mpi: Mpi) -> list[str]:
     What follows says to which ones, as by ``--hostfile``.
     """
     variables = mpi.variables(crowded=True)
-    return [*mpi.command(), *_AGENTS[mpi.name](hosts, variables)]
+    return [str(mpi.file(mpi.launcher)), *_AGENTS[mpi.name](hosts, variables)]
 
 
 def _of_open_mpi(

@@ -25,7 +25,7 @@ from tests.bsplib.random_programs.generator import programs as random_programs
 from tests.bsplib.random_programs.program import charging_main
 from tests.bsplib.random_programs.seeded import program_of
 from tests.drawn import examples
-from tests.mpi_backend import MPIS, ranks_of
+from tests.mpi_ranks import MPIS, ranks_of
 
 from .test_properties import programs
 

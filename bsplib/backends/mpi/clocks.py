@@ -86,7 +86,7 @@ class Clocks:
 
     Args:
         comm: connects the processes; only messages from process to process are sent.
-        stop: one byte; where it is not 0, waiting raises ``Stopped``.
+        stop: tells whether waiting has to raise ``Stopped``.
         key: bytes that are equal in processes that read the same clock.
         clock: the clock, in ns.
     """
@@ -94,7 +94,7 @@ class Clocks:
     def __init__(
         self,
         comm: MPI.Intracomm,
-        stop: memoryview,
+        stop: Callable[[], bool],
         *,
         key: bytes | None = None,
         clock: Callable[[], int] = time.perf_counter_ns,
@@ -257,11 +257,11 @@ _interrupted: list[object] = []
 """What stopped runs have waited for: MPI may still use its memory, a few bytes."""
 
 
-def finish(stop: memoryview, *requests: MPI.Request, nap_s: float = 0.0) -> None:
+def finish(stop: Callable[[], bool], *requests: MPI.Request, nap_s: float = 0.0) -> None:
     """Wait until sends and receives are complete.
 
     Args:
-        stop: one byte; where it is not 0, the run has been stopped.
+        stop: tells whether the run has been stopped.
         requests: what was started.
         nap_s: seconds to sleep after each look; 0 where others only get the core for a moment.
 
@@ -275,9 +275,9 @@ def finish(stop: memoryview, *requests: MPI.Request, nap_s: float = 0.0) -> None
                 time.sleep(nap_s)
 
 
-def _pause(stop: memoryview, waits_for: object) -> None:
+def _pause(stop: Callable[[], bool], waits_for: object) -> None:
     """Let others have the core for a moment."""
-    if stop[0]:
+    if stop():
         _interrupted.append(waits_for)
         raise Stopped
     os.sched_yield()

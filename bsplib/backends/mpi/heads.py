@@ -28,6 +28,8 @@ ROUND = 5
 """What a process passes on in a round of a meeting of many; ``messages`` is its number."""
 HERE = 6
 """The sender waits at the end of this superstep of the group, for a meeting of many."""
+STOP = 7
+"""The sender has failed in this superstep: the run ends."""
 POSTS = (MEET, OBLIVIOUS, ROUND, HERE)
 """Kinds that belong to a superstep, and are kept until this process opens the group."""
 

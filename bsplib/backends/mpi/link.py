@@ -17,14 +17,12 @@ from mpi4py import MPI
 from bsplib.backends.base import Alignment, Buffer, LeftGroup, Port, Stopped
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.clocks import Clocks
-from bsplib.backends.mpi.control import BROKEN, INTERRUPTED, SOUND
 from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
 from bsplib.backends.mpi.launcher_environment import most_direct
 from bsplib.backends.mpi.receiving import Inbox, Inflow, Payload, Post
 from bsplib.backends.mpi.same_host import Inside
 from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Buffers, Sends
 from bsplib.backends.mpi.waiting import LastLooks, RankWait, polls_of
-from bsplib.backends.mpi.watcher import Note
 
 MOST_AHEAD = 64
 """Oblivious posts that a rank sends to another one which has not read them."""
@@ -35,8 +33,9 @@ _TURNS = 4
 _MOST_LEFT = 4096
 """Groups of which a rank remembers that it has left them."""
 _END_S = 1.0
-_DEATH_S = 1.0
-"""Seconds from an error of MPI until the news of the death that is its reason has to be here."""
+SOUND, INTERRUPTED, BROKEN = range(3)
+"""The condition of a link after a failed run: it can serve the next one, or it can do so with
+another communicator, or it cannot, since nothing is known of what MPI does for it."""
 _testsome = MPI.Request.Testsome
 
 
@@ -71,24 +70,22 @@ class _HeadToMany:
 
 
 class Link:
-    """The connections of this rank to all others of its job.
+    """The connections of this rank to all others of its job."""
 
-    Args:
-        stop: a byte that is 1 once the run has to stop.
-        superstep: where the superstep of the root group is noted, as one integer; None for
-            nowhere.
-    """
-
-    def __init__(self, stop: memoryview, superstep: memoryview | None = None) -> None:
-        self.stop = stop
-        self.superstep = memoryview(bytearray(8)).cast("q") if superstep is None else superstep
+    def __init__(self) -> None:
+        self.stop = memoryview(bytearray(1))
+        """1 once the run has to stop."""
+        self.superstep = 0
+        """Supersteps that this rank has ended in the root group, where it meets through MPI."""
+        self.failures: dict[int, int] = {}
+        """Other ranks that have failed in this run, with the superstep in which each did."""
         self._last_looks = LastLooks()
         self.buffers = Buffers()
         self.run = 0
         self.nprocs = 0
         self.memory = 0
         self.condition = SOUND
-        """The state of the link after a failed run: see :data:`control.REPORTED`."""
+        """See :data:`SOUND`."""
         self.sends: set[Sends] = set()
         """Sends of the groups that this process is in."""
         self.left_over: list[LeftGroup] = []
@@ -104,11 +101,11 @@ class Link:
     def _connect(self, comm: MPI.Intracomm) -> None:
         self.comm = comm
         self.rank, self.size = comm.rank, comm.size
-        self.clocks = Clocks(comm, self.stop)
+        self.clocks = Clocks(comm, self.has_to_stop)
         self._polls = polls_of(comm)
         self.most_direct: int = comm.bcast(most_direct())
         """Processes of the largest group in which each sends a head to each other one."""
-        self.inside = Inside(comm, self.stop)
+        self.inside = Inside(comm, self.has_to_stop)
         self._others = [rank for rank in range(self.size) if rank != self.rank]
         self._came = [bytearray(HEAD_BYTES) for _ in self._others]
         self._all_receives = [
@@ -145,6 +142,8 @@ class Link:
             memory: number of the memory that all processes may share; see :class:`Inside`.
         """
         self.run, self.nprocs, self.memory = run, nprocs, memory
+        self.stop[0] = self.superstep = 0
+        self.failures.clear()
         self._last_looks = LastLooks()
         others = nprocs - (self.rank < nprocs)
         self._receives = self._all_receives[:others]
@@ -192,9 +191,23 @@ class Link:
             self.condition = BROKEN  # nothing is known of what MPI does for this rank
             raise
 
-    def note(self) -> Note | None:
-        """Return where the supersteps of this run are; None where the port notes them itself."""
-        return self.inside.note() if self.memory else None
+    def current_superstep(self) -> int:
+        """Return the superstep of the root group in which this rank is."""
+        ended = self.inside.superstep() if self.memory else None
+        return max((self.superstep if ended is None else ended) - 1, 0)  # one is before main
+
+    def tell_failure(self, superstep: int) -> None:
+        """Let all others stop where they wait, now or later: this rank has failed."""
+        self.inside.stop()
+        head = heads.pack(self.run, heads.STOP, 0, 0, 0, 0, superstep, 0, 0, 0)
+        for rank in range(self.nprocs):
+            if rank != self.rank:
+                self.unsent.start(head, rank, HEADS)
+
+    def has_to_stop(self) -> bool:
+        """Tell whether the run has to stop; take what has come."""
+        self.pump()
+        return bool(self.stop[0])
 
     def end(self) -> None:
         """End the run here: send and receive what nobody has waited for."""
@@ -232,7 +245,9 @@ class Link:
                 request.Free()
             self._connect(self.comm.Dup())
         else:
-            self.clocks = Clocks(self.comm, self.stop)  # some may have been aligned, and some not
+            self.clocks = Clocks(
+                self.comm, self.has_to_stop
+            )  # some may have been aligned, and some not
             self._begin_anew()
 
     def _is_complete(self) -> bool:
@@ -243,11 +258,10 @@ class Link:
         return all(here) and all(sent) and self.heads_are_sent()
 
     def leave(self) -> None:
-        """Leave MPI."""
+        """Receive nothing more."""
         for request in self._all_receives:
             request.Cancel()
         MPI.Request.Waitall(self._all_receives)
-        MPI.Finalize()
 
     # -- groups -----------------------------------------------------------------------------
 
@@ -328,6 +342,9 @@ class Link:
                 self._early.append((source, data))
         elif head.kind in heads.POSTS:
             self._take_post(source, head, data)
+        elif head.kind == heads.STOP:
+            self.failures[source] = head.superstep
+            self.stop[0] = 1
         elif head.kind == heads.QUESTION:
             if head.label in self._left:
                 self.send_head(source, heads.ANSWER, head.label)
@@ -412,18 +429,6 @@ class Link:
                 if patience.asks():
                     ask()
                 suspect()
-
-    def await_stop(self) -> None:
-        """After an error of MPI: wait whether the run ends because another process has died.
-
-        Raises:
-            Stopped: it does.
-        """
-        deadline = time.monotonic() + _DEATH_S
-        while not self.stop[0] and time.monotonic() < deadline:
-            time.sleep(_DEATH_S / 100)
-        if self.stop[0]:
-            raise Stopped
 
     def open(self, posts: Iterable[Post]) -> None:
         """Wait for the bodies of posts, and take them apart."""

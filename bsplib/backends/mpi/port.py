@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from bsplib.backends.base import Alignment, Arrivals, Arrived, Buffer, Handle, Port, Sent, Stopped
 from bsplib.backends.members import as_members
 from bsplib.backends.mpi import heads
-from bsplib.backends.mpi.control import BROKEN
-from bsplib.backends.mpi.link import Link
+from bsplib.backends.mpi.link import BROKEN, Link
 from bsplib.backends.mpi.meetings import MOST_PROCESSES, Meetings, MeetingsOfMany
 from bsplib.backends.mpi.membership import Membership
 from bsplib.backends.mpi.oblivious import Oblivious
@@ -36,28 +35,26 @@ _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 
-def noticing_deaths(method: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Let a method of a port raise no error of MPI: Stopped where a process has died, or BspError.
+def with_own_errors(method: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Let a method of a port raise a BspError in place of an error of MPI.
 
-    The caller of the run could not read an error of MPI without joining an MPI itself. After this
-    error, and after any other than those two, nothing is known of what MPI was doing.
+    After this error, and after any other than Stopped and BspError, nothing is known of what MPI
+    was doing.
     """
 
     @functools.wraps(method)
-    def noticing(*args: _Arguments.args, **more: _Arguments.kwargs) -> _Result:
+    def checked(*args: _Arguments.args, **more: _Arguments.kwargs) -> _Result:
         try:
             return method(*args, **more)
         except (Stopped, BspError):
             raise
         except BaseException as error:
-            link = cast("MpiPort", args[0])._link
-            link.condition = BROKEN
+            cast("MpiPort", args[0])._link.condition = BROKEN
             if not isinstance(error, MPI.Exception):
                 raise
-            link.await_stop()
             raise BspError(f"{method.__name__}: MPI has failed: {error}") from None
 
-    return noticing
+    return checked
 
 
 class MpiPort(Port):
@@ -153,7 +150,7 @@ class MpiPort(Port):
             return None
         return self._payloads.lend(values.reshape(-1).view(np.uint8), to)
 
-    @noticing_deaths
+    @with_own_errors
     def fetch(self, handle: Handle) -> memoryview:
         """See :meth:`Port.fetch`."""
         return self._payloads.fetch(handle)
@@ -163,19 +160,19 @@ class MpiPort(Port):
         """See :attr:`Port.receives_in_place`."""
         return self._payloads.are_to_be_received()
 
-    @noticing_deaths
+    @with_own_errors
     def receive(self, landings: Iterable[tuple[Handle, memoryview]]) -> None:
         """See :meth:`Port.receive`."""
         self._payloads.receive(landings)
 
-    @noticing_deaths
+    @with_own_errors
     def land(self, handle: Handle, memory: memoryview) -> None:
         """See :meth:`Port.land`."""
         self._payloads.land(handle, memory)
 
     # -- supersteps -------------------------------------------------------------------------
 
-    @noticing_deaths
+    @with_own_errors
     def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
         """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         self._order()
@@ -184,7 +181,7 @@ class MpiPort(Port):
         self.released = self._meetings.released
         return arrivals
 
-    @noticing_deaths
+    @with_own_errors
     def exchange_oblivious(
         self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
@@ -195,7 +192,7 @@ class MpiPort(Port):
         self._meeting.released = self._oblivious.collector.released
         return arrived
 
-    @noticing_deaths
+    @with_own_errors
     def end_superstep(self) -> None:
         """See :meth:`Port.end_superstep`: all that belongs to the superstep has come by then.
 
@@ -209,7 +206,7 @@ class MpiPort(Port):
         membership.superstep += 1
         membership.ended_by_sync = self._ends_by_sync
         if membership.parent is None:
-            self._link.superstep[0] = membership.superstep
+            self._link.superstep = membership.superstep
         if self._neighbours is not None:
             self._neighbours.end_superstep(obliviously=not self._ends_by_sync)
             self._neighbours.note_delivered(membership.label, membership.superstep)
@@ -229,7 +226,7 @@ class MpiPort(Port):
             Membership(self._link, pids.index(self.pid), members, label, self._membership)
         )
 
-    @noticing_deaths
+    @with_own_errors
     def close(self) -> None:
         """See :meth:`Port.close`."""
         self._payloads.leave()

@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 from bsplib.backends.base import Buffer
 from bsplib.backends.mpi.clocks import finish
 from bsplib.backends.mpi.heads import ROOT
-from bsplib.backends.mpi.watcher import Note
 from bsplib.backends.proc_visibility import same_system
 from bsplib.backends.shm.joining import (
     MOST_PROCESSES,
     JoinedPort,
     Memory,
-    Outside,
     Place,
     Store,
 )
@@ -46,10 +44,10 @@ class Inside:
 
     Args:
         comm: connects the ranks.
-        stop: a byte that is 1 once the run has to stop.
+        stop: tells whether the run has to stop.
     """
 
-    def __init__(self, comm: MPI.Intracomm, stop: memoryview) -> None:
+    def __init__(self, comm: MPI.Intracomm, stop: Callable[[], bool]) -> None:
         self._comm = comm
         self._stop = stop
         own = same_system(), os.sched_getaffinity(0)
@@ -87,12 +85,14 @@ class Inside:
         self.neighbours = self._neighbours
         return None if self._memory is None else self._memory.open_root()
 
-    def note(self) -> Note | None:
-        """Return where the supersteps of this rank are; None where it shares no memory."""
-        if self._memory is None:
-            return None
-        descriptor = self._memory.place().descriptor
-        return Note(self._number, descriptor, self._memory.superstep_byte())
+    def superstep(self) -> int | None:
+        """Return how many supersteps this rank has ended; None where ranks meet through MPI."""
+        return None if self._memory is None else self._memory.supersteps()
+
+    def stop(self) -> None:
+        """Let all processes of the run stop that wait in memory which they share."""
+        if self._memory is not None:
+            self._memory.stop()
 
     def leave(self) -> None:
         """Leave the memory, which no process of a run uses."""
@@ -110,11 +110,11 @@ class Inside:
             return
         number = ranks.index(self._comm.rank)
         if heads_too and len(ranks) == nprocs:
-            outside = self._outside(ranks)
+            has_core = self._have_cores(ranks)
             self._memory = self._agreed(
                 ranks,
-                lambda: Memory.made(nprocs, outside),
-                lambda place: Memory.joined(place, number, nprocs, outside),
+                lambda: Memory.made(nprocs, has_core),
+                lambda place: Memory.joined(place, number, nprocs, has_core),
             )
         elif len(ranks) > 1:
             store = self._agreed(
@@ -129,9 +129,9 @@ class Inside:
         system = self._seats[self._comm.rank][0]
         return [rank for rank in range(nprocs) if system and self._seats[rank][0] == system]
 
-    def _outside(self, ranks: Sequence[int]) -> Outside:
-        cores = set[int]().union(*(self._seats[rank][1] for rank in ranks))
-        return Outside(self._stop, has_core=len(ranks) <= len(cores))
+    def _have_cores(self, ranks: Sequence[int]) -> bool:
+        """Tell whether each of some ranks has a core."""
+        return len(ranks) <= len(set[int]().union(*(self._seats[rank][1] for rank in ranks)))
 
     def _agreed(
         self,

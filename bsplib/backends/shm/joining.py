@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 
 from bsplib.backends.base import Alignment
 from bsplib.backends.shm.context import context_class
-from bsplib.backends.shm.control import DELIVERED, FIRST_BLOCK, WORD
+from bsplib.backends.shm.control import ABORT, DELIVERED, FIRST_BLOCK, WORD
 from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.port import ShmPort
@@ -23,7 +23,7 @@ from bsplib.backends.shm.segment import Segment, populate
 from bsplib.backends.shm.waiting import Outside, futexes
 from bsplib.errors import OutOfSharedMemoryError
 
-__all__ = ["MOST_PROCESSES", "JoinedPort", "Memory", "Outside", "Place", "Store"]
+__all__ = ["MOST_PROCESSES", "JoinedPort", "Memory", "Place", "Store"]
 
 MOST_PROCESSES = 256
 """Processes that may share memory: each looks at the words of all others."""
@@ -119,11 +119,12 @@ class Memory(_Shared):
         segment: the memory.
         pid: the process.
         nprocs: number of processes.
-        outside: what the other backend provides.
+        has_core: each process has a core of its own.
     """
 
-    def __init__(self, segment: Segment, pid: int, nprocs: int, outside: Outside) -> None:
+    def __init__(self, segment: Segment, pid: int, nprocs: int, has_core: bool) -> None:
         super().__init__(segment, pid)
+        outside = Outside(segment.control, has_core)
         self._context = context_class()(
             segment, pid, futexes(segment, nprocs), "auto", outside=outside
         )
@@ -141,13 +142,14 @@ class Memory(_Shared):
         self._is_used = True
         return JoinedPort.of_root(self._context)
 
-    def superstep_byte(self) -> int:
-        """Return the byte of the file with the supersteps that this process has ended in a run.
+    def supersteps(self) -> int:
+        """Return how many supersteps of the root group this process has ended in a run."""
+        start = self._segment.control_start(self._pid) // WORD
+        return self._segment.control[start + FIRST_BLOCK + DELIVERED]
 
-        It is those of the root group, as an integer of 8 bytes.
-        """
-        start = self._segment.control_start(self._pid)
-        return start + (FIRST_BLOCK + DELIVERED) * WORD
+    def stop(self) -> None:
+        """Let all processes stop where they wait, now or later: a run has failed."""
+        self._segment.control[ABORT] = 1
 
 
 class Store(_Shared):

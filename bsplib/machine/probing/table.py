@@ -39,6 +39,7 @@ def probe_with_progress(nprocs: int | None, name: str, backend: BackendName) -> 
         console=Console(stderr=True),
         auto_refresh=False,  # no thread: processes are forked from this one
         transient=True,
+        disable=backends.own_rank() > 0,
     ) as progress:
         text = ", ".join(map(str, counts))
         bar = progress.add_task(f"measuring with {text} processes", total=1.0)

@@ -106,9 +106,11 @@ def measure_times(
     sizes = sizes_that_fit(nprocs)
     times = ProbeTimes(nprocs, sizes, *([] for _ in range(5)))
     began = time.monotonic()
-    for number, results in enumerate(_rounds(nprocs, backend, sizes, most_rounds), 1):
+    if backends.find(backend).is_spread:
+        began = run(_now, nprocs=nprocs, backend=backend)[0]
+    for number, (results, now) in enumerate(_rounds(nprocs, backend, sizes, most_rounds), 1):
         _add(times, results)
-        spent = time.monotonic() - began
+        spent = now - began
         progress(min(1.0, max(number / most_rounds, spent / budget_s)))
         if spent > budget_s and number >= LEAST_ROUNDS:
             break
@@ -117,16 +119,19 @@ def measure_times(
 
 def _rounds(
     nprocs: int, backend: BackendName, sizes: tuple[int, ...], count: int
-) -> Iterator[list[Round]]:
-    """Yield the results of rounds, each by new processes unless it takes seconds to start them."""
+) -> Iterator[tuple[list[Round], float]]:
+    """Yield the results of rounds, each by new processes where these can be started, and the time.
+
+    Where ranks execute this program, all have the time of process 0, and make as many rounds.
+    """
     if backends.find(backend).is_spread:
         with Pool(nprocs, backend=backend) as pool:
             for _ in range(count):
-                yield pool.run(measure_round, sizes)
+                yield pool.run(measure_round, sizes), pool.run(_now)[0]
     else:
         for _ in range(count):
             with Pool(nprocs, backend=backend) as pool:
-                yield pool.run(measure_round, sizes)
+                yield pool.run(measure_round, sizes), time.monotonic()
 
 
 def sizes_that_fit(nprocs: int) -> tuple[int, ...]:
@@ -254,6 +259,11 @@ def start_s(nprocs: int, backend: BackendName) -> float:
 
 def _nothing(_: Group) -> None:
     """Return at once."""
+
+
+def _now(_: Group) -> float:
+    """Return the time."""
+    return time.monotonic()
 
 
 def measure_round(bsp: Group, sizes: tuple[int, ...]) -> Round:

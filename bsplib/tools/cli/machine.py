@@ -16,6 +16,7 @@ from bsplib.output_file import write_text
 from bsplib.running.options import BackendName
 from bsplib.tools.cli.listing import Listing
 from bsplib.tools.cli.options import MachineName, Whole
+from bsplib.tools.cli.run import enter
 from bsplib.visible import as_command
 
 
@@ -157,7 +158,11 @@ def probe(
     check_output("out", out, force=force)
     if plot is not None:
         plotting.check_target(plot, force=force)
+    count = nprocs or max(2, backends.own_cores())
+    enter(backend, count, "-n", str(count))
     probed = probe_with_progress(nprocs, name, backend)
+    if backends.own_rank():
+        return
     _write(out, probed.machine.text(), force=force)
     Console().print(table(probed))
     click.echo(f"wrote {out}: {as_command('bsp', 'predict', '--machine', out)} TRACE")

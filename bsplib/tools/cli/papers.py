@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -129,7 +130,7 @@ def call(  # noqa: PLR0913, PLR0917  # each is an option
     counted = usable(counters, virtual=is_virtual)
     where = {"backend": backend, "machine": None if machine is None else load_machine(machine)}
     put_first(Path(file).absolute().parent)
-    enter(backend, None)
+    enter(backend, max((count for count in counts if count is not None), default=None))
     names: dict[str, None] = {}
     for values in combinations(dict(map(read_setting, settings))):
         for nprocs in counts:
@@ -138,10 +139,13 @@ def call(  # noqa: PLR0913, PLR0917  # each is an option
             except (Exception, KeyboardInterrupt, SystemExit) as error:  # the script may raise any
                 if isinstance(error, UsageError) and error.pid is None:
                     raise
-                sys.exit(show_error(error, file))
-            datafile.append(target, found)
+                sys.exit(backends.end_by(error, partial(show_error, error, file)))
+            if not backends.own_rank():
+                datafile.append(target, found)
             names |= dict.fromkeys(each.name for each in found)
     if not names:
         raise UsageError(f"{file} measured nothing: mark a block by #cll comments")
+    if backends.own_rank():
+        return
     told = as_command("bsp", "papers", "call", target.name if out is None else out)
     click.echo(f"experiments {', '.join(names)} added to {target.name}: {told}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import runpy
 import sys
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 import click
 
 from bsplib.backends import table as backends
+from bsplib.backends.hash_seed import begin_with, seed
 from bsplib.backends.launching import Times
 from bsplib.command_options import OutputFile, as_sentence
 from bsplib.errors import BspError
@@ -114,6 +114,7 @@ def existing(context: click.Context, parameter: click.Parameter, script: str) ->
     metavar="N",
     help="Run SCRIPT N times into one trace, so that a report can say how sure its figures are.",
 )
+@click.option("--hash-seed", hidden=True, help="Seed of hash() of a text, the same in all ranks.")
 @click.option(
     "-m",
     "--module",
@@ -135,6 +136,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     debugged: int | None,
     speedup: bool,
     repeat: int,
+    hash_seed: str | None,
     is_module: bool,
     script: str,
     arguments: tuple[str, ...],
@@ -158,6 +160,8 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
       bsp run --backend sim -n 512 --machine ibm-sp2-pvm sort.py
       bsp run --backend mpi -n 64 --mpiexec 'srun --mpi=pmix' sort.py
     """
+    if hash_seed is not None:
+        begin_with(hash_seed)
     calls: list[set[str]] = []
     try:
         chosen = None if machine is None else load_machine(machine)
@@ -166,6 +170,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
         limit = check_timeout(timeout)
     except BspError as error:
         raise as_sentence(error) from None
+    enter(backend, nprocs, "--hash-seed", seed(), command=mpiexec)
     override(
         nprocs=nprocs,
         backend=backend,
@@ -182,14 +187,13 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     answer_questions()
     sys.argv = [script, *arguments]
     put_first(Path.cwd() if is_module else Path(script).absolute().parent)
-    enter(backend, mpiexec)
     file = file_of(script) if is_module else script
-    if sentence := misplaced(command, file, arguments):
+    if (sentence := misplaced(command, file, arguments)) and not backends.own_rank():
         click.echo(sentence, err=True)
     once = partial(_run_module, script) if is_module else partial(run_file, script)
     run = once if repeat == 1 else partial(_run_again, once, repeat)
     _run_script(file, run, speedup=speedup)
-    if profile is not None:
+    if profile is not None and not backends.own_rank():
         _tell_of_trace(profile, script, has_run=bool(calls))
 
 
@@ -202,12 +206,19 @@ def _tell_of_trace(profile: Path, script: str, *, has_run: bool) -> None:
         _tell(f"{profile} was not written: {script} has called neither bsplib.run nor Pool.run")
 
 
-def enter(backend: str | None, mpiexec: str | None) -> None:
-    """Start ranks by a command, or be one of those that another command has started."""
-    if mpiexec:
-        os.environ["BSP_MPIEXEC"] = mpiexec
+def enter(backend: str | None, nprocs: int | None, *more: str, command: str | None = None) -> None:
+    """Let a launcher execute this command in ranks, where it runs programs on MPI.
+
+    Args:
+        backend: that the command line names.
+        nprocs: number of processes that it names.
+        *more: further arguments for the ranks.
+        command: starts ranks; None for the usual one.
+    """
+    words = click.get_current_context().command_path.split()[1:]
+    arguments = [*words, *more, *sys.argv[1 + len(words) :]]
     try:
-        backends.enter(backend)
+        backends.begin(backend, nprocs, arguments, command)
     except BspError as error:
         raise as_sentence(error) from None
 
@@ -271,7 +282,12 @@ def _run_script(file: str, run: Callable[[], None], *, speedup: bool) -> None:
         else:
             run()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # the script may raise any
-        sys.exit(show_error(error, file))
+        sys.exit(backends.end_by(error, partial(show_error, error, file)))
+    except SystemExit as status:
+        if status.code in (None, 0):
+            backends.come_to_end()
+        raise
+    backends.come_to_end()
 
 
 def _print_times(times: Times) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bsplib.backends import table as backends
 from bsplib.command_options import OutputFile, force_option
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments.grid import Number, combinations, read_setting
@@ -142,9 +143,11 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
             choose(backend=backend, nprocs=each, machine=there)  # type: ignore[arg-type]
     overrides = {"backend": backend, "machine": there, "timeout": check_timeout(timeout)}
     put_first(Path.cwd() if is_module else Path(script).absolute().parent)
-    enter(backend, None)
+    counts = (*map(int, known.get(NPROCS, ())), *([] if nprocs is None else [nprocs]))
+    enter(backend, max(counts, default=None))
     program = Program(script, is_module, arguments, nprocs, overrides)
-    if sentence := misplaced(command, program.file, arguments):
+    leads = not backends.own_rank()
+    if (sentence := misplaced(command, program.file, arguments)) and leads:
         click.echo(sentence, err=True)
     name = script.rpartition(".")[2] if is_module else Path(script).stem
     folder = out or Path(f"{name}.sweep")
@@ -153,6 +156,9 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     except OSError as error:
         raise UsageError(f"sweep: {folder} cannot be made: {error.strerror or error}") from None
     runs = _run_all(program, known, folder, repeats, force=force)
+    if not leads:  # only the runs are those of all ranks
+        list(runs)
+        return
     names = tuple(name for name in known if name != SEED)
     points, theory = [], {}
     for values, run in runs:
@@ -246,13 +252,16 @@ class Program:
                     f"a parameter {name}, and no argument is {{{name}}}"
                 )
 
-    def record(self, values: Values, trace: Path) -> Run:
-        """Run the script once, and return the recorded run.
+    def record(self, values: Values, trace: Path) -> Run | None:
+        """Run the script once, and return the recorded run; None in ranks above 0.
 
         Raises:
             UsageError: another file is in the way, or the script makes no run or several.
             BaseException: what the script raises.
         """
+        if backends.own_rank():
+            self.run(values, trace)
+            return None
         if reason := obstacle(trace, TRACE):
             raise UsageError(f"sweep: {reason}")
         trace.unlink(missing_ok=True)
@@ -332,7 +341,8 @@ def _run_all(
                 for values in combinations(known)
             ]
             runs = [None if force else program.made(values, path) for values, path in turns]
-            if there := sum(run is not None for run in runs):
+            there = sum(run is not None for run in runs)
+            if there and not backends.own_rank():
                 click.echo(f"{there} of {len(turns)} runs are in {folder} already", err=True)
             for number, (values, path) in enumerate(turns):
                 last = values
@@ -341,13 +351,18 @@ def _run_all(
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         if isinstance(error, UsageError) and error.__cause__ is None and error.pid is None:
             raise
-        ended = isinstance(error, SystemExit) and isinstance(error.code, int)
-        status = error.code if ended else show_error(error, program.file)  # type: ignore[union-attr]
-        click.echo(f"stopped at {_named(last)}; the same command goes on there", err=True)
-        sys.exit(status)
+        ending = error
+
+        def show() -> int:
+            status = ending.code if isinstance(ending, SystemExit) else None
+            code = status if isinstance(status, int) else show_error(ending, program.file)
+            click.echo(f"stopped at {_named(last)}; the same command goes on there", err=True)
+            return code
+
+        sys.exit(backends.end_by(ending, show))
     for (values, _), run in zip(turns, runs, strict=True):
-        assert run is not None  # it was there, or was made
-        yield values, run
+        if run is not None:  # it was there, or was made here
+            yield values, run
 
 
 @contextmanager

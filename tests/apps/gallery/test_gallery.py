@@ -16,8 +16,8 @@ import bsplib
 from benchmarks.whole.lines import lines_of_code
 from bsplib.apps import gallery
 from bsplib.apps.gallery import references, word_count
-from tests.mpi_backend import MPIS, ranks_of
 from tests.mpi_installations import MPICH, OPEN_MPI
+from tests.mpi_ranks import MPIS, ranks_of
 
 FOLDER = Path(gallery.__file__).parent
 SMALL = {

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from bsplib.backends.mpi.installations import LIBRARY, MPICH, OPEN_MPI, Mpi
-from bsplib.backends.mpi.launch import end_kept
 from bsplib.backends.mpi.launcher_environment import INSIDE
+from tests.mpi_installations import MPICH, OPEN_MPI, Mpi
+from tests.mpi_ranks import ranks_of
 
 DEADLINE_S = 30.0
 """Whatever takes longer hangs."""
@@ -22,17 +22,9 @@ _MARK = "BSP_TEST_MARK"
 
 @pytest.fixture(params=[MPICH, OPEN_MPI], ids=lambda mpi: mpi.distribution, scope="module")
 def mpi(request: pytest.FixtureRequest) -> Iterator[Mpi]:
-    """Let the runs of a test be those of an MPI; ranks stay for the tests of a file."""
-    chosen: Mpi = request.param
-    if not chosen.is_here():
-        pytest.skip(f"{chosen.name} and mpi4py are not installed here: pip install -e '.[dev]'")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(LIBRARY, str(chosen.file(chosen.library)))
-        patch.delenv("BSP_MPIEXEC", raising=False)
-        for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
-            patch.setenv(name, "1")
-        yield chosen
-        end_kept()
+    """Let the runs of a test be those of an MPI, whose ranks stay."""
+    with ranks_of(request.param):
+        yield request.param
 
 
 @pytest.fixture
@@ -49,17 +41,15 @@ def exchange(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
-def marked(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[str]]]:
+def marked(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
     """Provide a function that lists the processes which the test has started and which run."""
-    end_kept()  # ranks of an earlier test have no mark
     mark = f"{_MARK}={uuid.uuid4()}"
     monkeypatch.setenv(*mark.split("="))
 
     def living() -> list[str]:
         return [line for process in Path("/proc").glob("[0-9]*") if (line := _line(process, mark))]
 
-    yield living
-    end_kept()
+    return living
 
 
 def _line(process: Path, mark: str) -> str:

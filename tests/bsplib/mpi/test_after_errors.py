@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import sys
-import time
 
 import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.mpi.launch import end_kept
 
 from .conftest import DEADLINE_S
 
@@ -184,51 +181,3 @@ def test_ranks_that_were_stopped_while_a_run_began_serve_the_next_one(tmp_path):
             run(take, Unreadable(), profile=tmp_path / "trace.bsp")
         assert run(shifted, number) == expected(number, 3)
     assert run(os_pid) == ranks
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("mpi", "exchange")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
-def test_after_a_death_the_next_run_has_other_ranks(number):
-    def die(bsp):
-        bsp.sync()
-        if bsp.pid == 1:
-            os.kill(os.getpid(), number)
-        bsp.sync()
-
-    ranks = run(os_pid)
-    with pytest.raises(bsplib.ProcessDiedError):
-        run(die)
-    assert set(ranks).isdisjoint(run(os_pid))
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("mpi", "over_mpi")
-def test_after_an_error_inside_the_port_the_next_run_has_other_ranks():
-    def main(bsp):
-        def interrupt(*_):
-            raise InterruptedError("a signal handler of the program")
-
-        bsp.sync()
-        signal.signal(signal.SIGALRM, interrupt)
-        if bsp.pid == 0:
-            signal.setitimer(signal.ITIMER_REAL, 0.2)
-            bsp.sync()
-        while bsp.pid and bsp.time() < 0.5:
-            time.sleep(0.01)
-        bsp.sync()
-
-    ranks = run(os_pid)
-    with pytest.raises(InterruptedError):
-        run(main)
-    assert set(ranks).isdisjoint(run(os_pid))
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("mpi", "exchange")
-def test_ranks_leave_in_peace_after_an_error(nothing_left, capfd):
-    with pytest.raises(KeyError):
-        run(raise_at_once)
-    end_kept()
-    nothing_left(0.5)
-    assert capfd.readouterr() == ("", "")

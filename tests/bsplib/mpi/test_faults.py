@@ -1,251 +1,275 @@
-"""A process that fails, or is lost, is named; nothing is left of the run; the next run works."""
+"""A process that fails, does not come back, or is lost: what is printed, and how the job ends."""
 
 from __future__ import annotations
 
-import ctypes
-import os
-import re
 import signal
 import sys
+import textwrap
 import time
 
 import pytest
 
-import bsplib
-from bsplib.backends.base import Stopped
-from bsplib.backends.mpi.launch import end_kept
-from bsplib.backends.mpi.watcher import mapped_by
-from bsplib.errors import BspError, ProcessDiedError, RunTimeoutError, SyncMismatchError
-
 from .conftest import DEADLINE_S
 
-pytestmark = [pytest.mark.lengthy, pytest.mark.timeout(2 * DEADLINE_S)]
+pytestmark = [pytest.mark.lengthy, pytest.mark.timeout(3 * DEADLINE_S)]
 
+SIZE = 3
+BEGINNING = """
+import ctypes, os, signal, sys, time
+import bsplib
 
-def ordinary(bsp):
+def say(*words):
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+
+def who(bsp):
     bsp.sync()
     return bsp.pid
-
-
-def fail(bsp, how):
-    """Let process 1 fail in superstep 1 while the others wait for it."""
-    bsp.sync()
-    if bsp.pid == 1:
-        how()
-    bsp.sync()
-    bsp.sync()
-
-
-def by_raising():
-    raise KeyError("ill")
-
-
-def by_sys_exit():
-    sys.exit(3)
-
-
-def by_exit():
-    os._exit(4)
-
-
-def by_kill():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-FAULTS = {
-    by_raising: (KeyError, "'ill'"),
-    by_sys_exit: (ProcessDiedError, r"process 1 ended by sys.exit\(3\) in superstep 1"),
-    by_exit: (ProcessDiedError, r"process 1 exited with status 4 in superstep 1"),
-    by_kill: (ProcessDiedError, r"process 1 was killed by SIGKILL in superstep 1"),
-}
+"""
 
 
 @pytest.fixture
-def failing(mpi, exchange, nothing_left, tmp_path):
-    """Run a program that fails; check that nothing is left of it and that the next run works."""
+def start(program, exchange):
+    """Start a program by ``bsp run``, in ranks that exchange in both ways."""
 
-    def run(error, words, main, *args, **options):
-        def noting(bsp):
-            (tmp_path / f"{bsp.pid}").write_text("\n".join(mapped_by(os.getpid())))
-            return main(bsp, *args)
+    def begin(text, *options):
+        command = (sys.executable, "-m", "bsplib", "run", "--backend", "mpi", "-n", str(SIZE))
+        return program(BEGINNING + textwrap.dedent(text), *command, *options)
 
-        with pytest.raises(error, match=words) as caught:
-            bsplib.run(noting, nprocs=3, backend="mpi", **options)
-        end_kept()  # where the ranks have come back
-        nothing_left(2)
-        names = {name for pid in range(3) for name in (tmp_path / f"{pid}").read_text().split()}
-        assert [name for name in names if os.path.exists(name)] == []
-        assert bsplib.run(ordinary, nprocs=2, backend="mpi") == [0, 1]
-        return caught.value
+    return begin
+
+
+@pytest.fixture
+def outcome(start, nothing_left):
+    """Run a program to its end; return status, output and errors."""
+
+    def run(text, *options):
+        started = start(text, *options)
+        out, err = started.communicate(timeout=DEADLINE_S)
+        nothing_left(3)
+        return started.returncode, out, err
 
     return run
 
 
-@pytest.mark.parametrize("how", [by_kill])
-def test_a_process_that_dies_is_named(failing, how, capfd):
-    failing(*FAULTS[how], fail, how)
-    assert capfd.readouterr() == ("", "")
+FAILS = {
+    "raise": ("raise KeyError('ill')", "KeyError 'ill' | [process 1, superstep 1, program.py:"),
+    "exit": ("sys.exit(3)", "ProcessDiedError process 1 ended by sys.exit(3) in superstep 1"),
+    "abort": ("bsp.abort('stop')", "AbortError stop [process 1, superstep 1, program.py:"),
+    "return": ("return", "SyncMismatchError sync: "),
+}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [by_raising, by_sys_exit, by_exit])
-def test_a_process_that_fails_is_named(failing, how, capfd):
-    failing(*FAULTS[how], fail, how)
-    assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.slow
-def test_an_error_says_where_it_was_raised(failing):
-    error = failing(KeyError, "ill", fail, by_raising)
-    assert [note.partition(", test_faults.py")[0] for note in error.__notes__] == [
-        "[process 1, superstep 1"
-    ]
-
-
-@pytest.mark.slow
-def test_a_process_that_returns_while_others_sync_is_a_mismatch(failing):
+@pytest.mark.parametrize(
+    "how",
+    ["raise", *(pytest.param(how, marks=pytest.mark.slow) for how in ("exit", "abort", "return"))],
+)
+def test_an_error_after_which_all_come_back_is_raised_in_all_ranks_and_the_next_run_works(
+    outcome, how
+):
+    action, words = FAILS[how]
+    text = f"""
     def main(bsp):
+        bsp.sync()
+        if bsp.pid == 1:
+            {action}
+        bsp.sync()
+        bsp.sync()
+
+    for _ in range(2):
+        try:
+            bsplib.run(main)
+        except Exception as error:
+            say(type(error).__name__, error, "|", *getattr(error, "__notes__", ()))
+    say(bsplib.run(who))
+    """
+    status, out, err = outcome(text)
+    lines = sorted(out.splitlines())
+    assert (status, err) == (0, "")
+    assert lines[-SIZE:] == ["[0, 1, 2]"] * SIZE or lines[:SIZE] == ["[0, 1, 2]"] * SIZE
+    raised = [line for line in lines if line != "[0, 1, 2]"]
+    assert len(raised) == 2 * SIZE
+    assert all(line.startswith(words) for line in raised), raised
+
+
+def test_of_several_errors_all_ranks_raise_the_first(outcome):
+    text = """
+    def main(bsp):
+        bsp.sync()
         if bsp.pid:
-            bsp.sync()
-
-    failing(SyncMismatchError, "returned from main", main)
-
-
-@pytest.mark.slow
-def test_a_process_that_computes_for_ever_does_not_hold_up_the_end(failing):
-    def main(bsp):
+            raise KeyError(bsp.pid)
         bsp.sync()
-        if bsp.pid == 1:
-            by_exit()
-        while True:
-            pass
-
-    failing(ProcessDiedError, "process 1 exited with status 4 in superstep 1", main)
-
-
-@pytest.mark.slow
-def test_of_several_processes_that_fail_the_first_is_raised(failing):
-    def main(bsp):
-        bsp.sync()
-        raise KeyError(bsp.pid)
-
-    error = failing(KeyError, "0", main)
-    assert "2 more processes failed" in error.__notes__[0]
-
-
-@pytest.mark.slow
-def test_a_timeout_says_where_every_process_is(failing):
-    def main(bsp):
-        bsp.sync()
-        while bsp.pid == 1:
-            pass
-        bsp.sync()
-
-    error = failing(RunTimeoutError, "the program took longer than timeout=1 sec", main, timeout=1)
-    rows = {tuple(re.split("  +", line)[:2]): line for line in str(error).splitlines()[2:]}
-    assert rows.keys() == {("0, 2", "1"), ("1", "1")}
-    assert "  waiting in " in rows["0, 2", "1"]
-    assert rows["1", "1"].endswith("computing in main")
-
-
-@pytest.mark.slow
-def test_a_process_in_a_long_call_of_c_is_not_taken_for_dead(mpi):
-    def main(bsp):
-        bsp.sync()
-        if bsp.pid == 1:
-            ctypes.PyDLL(None).sleep(8)  # it keeps the interpreter's lock
-        bsp.sync()
-        return bsp.pid
-
-    assert bsplib.run(main, nprocs=2, backend="mpi") == [0, 1]
-
-
-@pytest.mark.slow
-def test_a_process_that_is_stopped_is_named_and_the_run_goes_on_with_it(mpi, capfd):
-    def main(bsp):
-        bsp.sync()
-        if bsp.pid == 1:
-            itself = os.getpid()
-            if not os.fork():
-                time.sleep(5)
-                os.kill(itself, signal.SIGCONT)
-                os._exit(0)
-            os.kill(itself, signal.SIGSTOP)
-        bsp.sync()
-        return os.getpid()
-
-    pids = bsplib.run(main, nprocs=2, backend="mpi")
-    assert capfd.readouterr().err == (
-        "bsplib: the run waits for process 1, which is stopped; continue it "
-        f"(kill -CONT {pids[1]}) or end the run\n"
-    )
-
-
-@pytest.mark.slow
-def test_a_watcher_that_is_killed_takes_its_process_along(failing):
-    def main(bsp):
-        bsp.sync()
-        if bsp.pid == 1:
-            os.kill(os.getppid(), signal.SIGKILL)
-        bsp.sync()
-        bsp.sync()
-
-    failing(ProcessDiedError, "process 1 was lost .* watcher", main)
-
-
-@pytest.mark.slow
-def test_a_stopped_host_is_named(failing):
-    def main(bsp):
-        bsp.sync()
-        if bsp.pid == 1:
-            os.kill(os.getppid(), signal.SIGSTOP)
-            os.kill(os.getpid(), signal.SIGSTOP)
-        bsp.sync()
-        bsp.sync()
-
-    failing(ProcessDiedError, "process 1 was lost .its host has not answered for 5 s", main)
-
-
-def test_a_stop_that_comes_when_a_process_has_ended_main_does_not_kill_it(mpi):
-    def main(bsp):
-        from bsplib.backends.mpi.link import Link  # noqa: PLC0415  # it imports MPI
-        from bsplib.backends.mpi.waiting import RankWait  # noqa: PLC0415
-
-        def stop(_):
-            raise Stopped
-
-        Link._is_done = lambda link: False  # in the rank: something is never taken
-        RankWait.pause = stop
 
     try:
-        assert bsplib.run(main, nprocs=1, backend="mpi") == [None]
-    finally:
-        end_kept()
+        bsplib.run(main)
+    except KeyError as error:
+        say(error, *error.__notes__)
+    """
+    status, out, _ = outcome(text)
+    assert status == 0
+    assert len(out.splitlines()) == SIZE
+    assert all(line.startswith("1 [process 1, superstep 1,") for line in out.splitlines())
 
 
-@pytest.mark.usefixtures("over_mpi")
-@pytest.mark.parametrize("dies", [True, False])
-def test_an_error_of_mpi_is_raised_only_where_no_other_process_has_died(mpi, dies):
+LONELY = """
+def main(bsp):
+    bsp.sync()
+    if bsp.pid == 1:
+        print("last words")
+        raise KeyError("ill")
+    {meanwhile}
+
+bsplib.run(main)
+"""
+
+
+@pytest.mark.parametrize(
+    "meanwhile", ["time.sleep(60)", pytest.param("while True: pass", marks=pytest.mark.slow)]
+)
+def test_an_error_after_which_others_do_not_come_is_printed_and_ends_the_job(outcome, meanwhile):
+    began = time.monotonic()
+    status, out, err = outcome(LONELY.format(meanwhile=meanwhile))
+    assert (status, out.splitlines()) == (1, ["[1] last words"])
+    assert err.count("[process 1, superstep 1, program.py:") == 1
+    assert "KeyError: 'ill'" in err
+    assert time.monotonic() - began < DEADLINE_S / 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_last_printed_lines_are_there_after_each_failure(outcome):
+    for number in range(10):
+        status, out, err = outcome(LONELY.format(meanwhile="time.sleep(60)"))
+        assert (status, out.splitlines()) == (1, ["[1] last words"]), number
+        assert "KeyError: 'ill'" in err, number
+
+
+def test_at_the_deadline_each_rank_says_where_it_is_and_the_status_is_124(outcome):
+    text = """
     def main(bsp):
-        from mpi4py import MPI  # noqa: PLC0415  # of the rank
-
-        from bsplib.backends.mpi.link import Link  # noqa: PLC0415
-
-        def pump(_):
-            raise MPI.Exception(MPI.ERR_OTHER)
-
         bsp.sync()
-        if bsp.pid == 0:
-            Link.pump = pump
-            bsp.sync()
-        elif dies:
-            time.sleep(0.1)  # the other one has its error by now
-            os.kill(os.getpid(), signal.SIGKILL)
+        if bsp.pid == 1:
+            time.sleep(60)
+        while bsp.pid == 2:
+            pass
         bsp.sync()
 
-    if dies:
-        with pytest.raises(ProcessDiedError, match="process 1 was killed by SIGKILL"):
-            bsplib.run(main, nprocs=2, backend="mpi")
-    else:
-        with pytest.raises(BspError, match=r"^exchange: MPI has failed: \w"):
-            bsplib.run(main, nprocs=2, backend="mpi")
+    bsplib.run(main)
+    """
+    status, _, err = outcome(text, "--timeout", "1")
+    begins = "bsplib: run: the program took longer than timeout=1 seconds; process"
+    lines = sorted(line for line in err.splitlines() if line.startswith(begins))
+    assert status == 124
+    assert len(lines) == SIZE
+    assert lines[0].startswith(f"{begins} 0 is in superstep 1 at program.py:")
+    assert "waiting in " in lines[0]
+    assert "computing in main" in lines[1]
+    assert "computing in main" in lines[2]
+
+
+@pytest.mark.slow
+def test_a_rank_in_c_code_that_keeps_the_lock_is_found_at_the_deadline_too(outcome):
+    text = """
+    def main(bsp):
+        bsp.sync()
+        if bsp.pid == 1:
+            ctypes.PyDLL(None).sleep(60)
+        bsp.sync()
+
+    bsplib.run(main, timeout=1)
+    """
+    status, _, err = outcome(text)
+    assert status == 124
+    assert err.count("is in superstep 1 at program.py:") == SIZE - 1
+    assert err.count("Timeout (0:00:01.25") == 1  # of the fault handler of Python
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", pytest.param("SIGSEGV", marks=pytest.mark.slow)])
+def test_a_rank_that_is_killed_ends_the_job_and_the_launcher_says_so(outcome, name):
+    text = f"""
+    def main(bsp):
+        bsp.sync()
+        if bsp.pid == 1:
+            os.kill(os.getpid(), signal.{name})
+        bsp.sync()
+
+    bsplib.run(main)
+    """
+    number = int(getattr(signal, name))
+    status, out, err = outcome(text)
+    assert status in (number, 128 + number)
+    assert f"signal {number}" in out + err
+
+
+@pytest.mark.slow
+def test_an_error_inside_the_port_ends_the_job(program, over_mpi, nothing_left):
+    text = """
+import signal, time
+import bsplib
+
+def main(bsp):
+    def interrupt(*_):
+        raise InterruptedError("a signal handler of the program")
+
+    bsp.sync()
+    signal.signal(signal.SIGALRM, interrupt)
+    if bsp.pid == 0:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        bsp.sync()
+    while bsp.pid and bsp.time() < 0.5:
+        time.sleep(0.01)
+    bsp.sync()
+
+try:
+    bsplib.run(main)
+except InterruptedError:
+    print("not here")
+"""
+    command = (sys.executable, "-m", "bsplib", "run", "--backend", "mpi", "-n", "2")
+    started = program(text, *command)
+    out, err = started.communicate(timeout=DEADLINE_S)
+    nothing_left(3)
+    assert (started.returncode, out) == (1, "")
+    assert "InterruptedError: a signal handler of the program" in err
+
+
+@pytest.mark.slow
+def test_ctrl_c_at_the_launcher_ends_all_ranks(program, nothing_left):
+    text = """
+import bsplib
+
+def endless(bsp):
+    bsp.sync()
+    if bsp.pid == 0:
+        print("runs", flush=True)
+    while True:
+        bsp.sync()
+
+bsplib.run(endless)
+"""
+    command = (sys.executable, "-m", "bsplib", "run", "--backend", "mpi", "-n", "3")
+    started = program(text, *command)
+    assert started.stdout.readline().endswith("runs\n")
+    started.send_signal(signal.SIGINT)  # as a terminal does
+    started.communicate(timeout=DEADLINE_S)
+    nothing_left(5)
+    assert started.returncode != 0
+
+
+@pytest.mark.slow
+def test_the_supersteps_of_a_run_that_was_ended_can_be_recovered(outcome, tmp_path):
+    import subprocess  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
+    from bsplib.recording.trace import read_trace  # noqa: PLC0415
+
+    trace = tmp_path / "lonely.bsp"
+    status, _, err = outcome(LONELY.format(meanwhile="time.sleep(60)"), "--profile", str(trace))
+    assert status == 1
+    (folder,) = tmp_path.glob(".bsp-records-*")
+    assert f"bsp recover {folder}" in err
+    line = [sys.executable, "-m", "bsplib", "recover", folder]
+    subprocess.run(line, check=True, timeout=DEADLINE_S, capture_output=True)
+    (run,) = read_trace(trace).runs
+    assert not run.complete
+    assert Path(trace).exists()
+    assert run.records["superstep"].max() >= 0

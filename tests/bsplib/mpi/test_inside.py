@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import time
@@ -13,14 +12,13 @@ import pytest
 
 import bsplib
 from bsplib.backends.mpi import same_host
-from bsplib.backends.mpi.launch import end_kept
 from bsplib.backends.mpi.launcher_environment import INSIDE
-from bsplib.errors import RunTimeoutError
 from bsplib.recording.trace import read_trace
 from tests.bsplib.random_programs.checks import check, check_fault
 from tests.bsplib.random_programs.faults import Breaker
 from tests.bsplib.random_programs.seeded import program_of
 from tests.hosts.launching import on_ranks_of
+from tests.mpi_ranks import end
 
 from .conftest import DEADLINE_S
 
@@ -126,7 +124,7 @@ def test_a_pool_of_ranks_keeps_nothing_of_a_run():
 
 
 @pytest.mark.usefixtures("mpi")
-def test_a_process_that_sleeps_in_shared_memory_is_stopped(nothing_left):
+def test_a_process_that_sleeps_in_shared_memory_is_stopped():
     def main(bsp):
         bsp.sync()
         if bsp.pid == 1:
@@ -137,24 +135,6 @@ def test_a_process_that_sleeps_in_shared_memory_is_stopped(nothing_left):
     with pytest.raises(KeyError, match="late") as caught:
         run(main, nprocs=3)
     assert "more processes" not in "".join(caught.value.__notes__)
-    end_kept()
-    nothing_left(2)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("mpi")
-def test_a_timeout_tells_the_superstep_of_each_process_in_shared_memory():
-    def main(bsp):
-        for _ in range(5):
-            bsp.sync()
-        while bsp.pid == 2:
-            time.sleep(0.01)
-        bsp.sync()
-
-    with pytest.raises(RunTimeoutError) as caught:
-        run(main, nprocs=3, timeout=2.0)
-    rows = re.findall(r"^(\S+)\s+(\d+)\s", str(caught.value), re.MULTILINE)
-    assert rows == [("0-1", "5"), ("2", "5")]
 
 
 @pytest.mark.usefixtures("mpi")
@@ -176,11 +156,13 @@ def test_ranks_that_cannot_share_memory_go_on_through_mpi(rank):
 
             same_host.Memory.made = same_host.Memory.joined = fail
 
+    end()
     assert run(spoil, rank, nprocs=2) == [None, None]
     for nprocs in (3, 3):
         ports, seen = zip(*run(everything, nprocs=nprocs), strict=True)
         assert set(ports) == {"MpiPort"}
         assert list(seen) == expected(nprocs)
+    end()
 
 
 SPREAD = """
@@ -203,7 +185,7 @@ if __name__ == "__main__":
 def test_a_run_shares_memory_only_where_all_its_processes_are_on_one_host(mpi, hosts, tmp_path):
     path = tmp_path / "program.py"
     path.write_text(SPREAD)
-    command = on_ranks_of(hosts, mpi, 2, sys.executable, path)
+    command = on_ranks_of(hosts, mpi, 2, path)
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     ports = {2: "JoinedPort", 4: "MpiPort", 8: "MpiPort"}
     assert done.stdout.splitlines() == [
@@ -212,7 +194,7 @@ def test_a_run_shares_memory_only_where_all_its_processes_are_on_one_host(mpi, h
 
 
 @pytest.mark.slow
-def test_ranks_that_the_launcher_started_share_memory_after_an_error_too(program, mpi):
+def test_ranks_share_memory_after_an_error_too(program):
     text = """
 import bsplib
 
@@ -231,9 +213,7 @@ for wrong in (False, True, False):
     except KeyError:
         print("KeyError")
 """
-    variables = (f"{name}={value}" for name, value in mpi.variables(crowded=True).items())
-    program_of_rank = (sys.executable, "-m", "bsplib", "run", "--backend", "mpi")
-    starting = ("env", *variables, *mpi.command(), "-n", "3", *program_of_rank)
-    out, err = program(text, *starting).communicate(timeout=DEADLINE_S)
+    command = (sys.executable, "-m", "bsplib", "run", "--backend", "mpi", "-n", "3")
+    out, err = program(text, *command).communicate(timeout=DEADLINE_S)
     good = str([("JoinedPort", 100_000.0)] * 3)
     assert out.splitlines() == [good, "KeyError", good], err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -69,7 +68,7 @@ def test_a_probe_of_two_hosts_prices_what_is_between_them_and_what_is_inside(
         pytest.skip(f"{installed.title} is not installed: pip install -e '.[dev]'")
     script, file, trace = (tmp_path / name for name in ("script.py", "hosts.toml", "run.bsp"))
     script.write_text(PROGRAM)
-    line = on_ranks_of(hosts, installed, 2, sys.executable, script, file, trace, count=2)
+    line = on_ranks_of(hosts, installed, 2, script, file, trace, count=2)
     done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     machine = load_machine(str(file))

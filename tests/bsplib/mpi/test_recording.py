@@ -83,7 +83,7 @@ def execute(hosts, mpi, program, tmp_path):
 
     def execute_it(backend, trace, killed=-1):
         (tmp_path / backend).mkdir()
-        words = sys.executable, program, backend, trace, tmp_path / backend, killed
+        words = program, backend, trace, tmp_path / backend, killed
         line = on_ranks_of(hosts, mpi, 1, *words)
         return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
 

