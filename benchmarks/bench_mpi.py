@@ -23,11 +23,10 @@ from benchmarks.harness import Case, Section
 from benchmarks.mpi import Ranks
 from bsplib.backends.mpi.launcher_environment import INSIDE
 from tests.mpi_installations import ALL, Mpi
+from tests.mpi_ranks import end, ranks_of
 
 KIB = 2**10
 MIB = 2**20
-_LIBRARY = "MPI4PY_LIBMPI"
-_AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 
 
 class _MpiSampler:
@@ -50,13 +49,14 @@ class _MpiSampler:
         backend: str = "mpi",
     ) -> None:
         self._through = through
-        os.environ[_LIBRARY] = str(mpi.file(mpi.library))
-        os.environ.update(dict.fromkeys(_AS_ROOT, "1"))
+        if backend == "mpi":
+            stack.callback(end)
+            stack.enter_context(ranks_of(mpi, nprocs))
         self._pool = stack.enter_context(bsplib.Pool(nprocs, backend=backend))
 
     def sample(self, program: Any, *args: Any, **kwargs: Any) -> float:
         """Run a program; return the seconds of process 0."""
-        os.environ[INSIDE] = self._through  # the driver reads it at each run
+        os.environ[INSIDE] = self._through  # it is looked up for each run
         seconds: float = self._pool.run(program, *args, **kwargs)[0]
         return seconds
 

@@ -1,10 +1,9 @@
-"""The time until a run across four hosts names what was lost, and until no rank of it is left.
+"""The time until a run across four hosts ends after a loss, and until no rank of it is left.
 
 ``python -m benchmarks.bench_mpi_faults`` writes ``benchmarks/results/mpi_faults.json``. Each sample
 starts a run of its own, with one process on each host (:mod:`tests.hosts`). In ``facts`` stands the
 longest time from the error until no rank was left on any host, and how many files in ``/dev/shm``
-were left. Ranks of a host that is stopped cannot end before it goes on: it does as soon as the
-error is there.
+were left.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -29,8 +28,6 @@ HOSTS = 4
 LOST = 2
 NAMED_S = 2.0
 """Seconds within which a process that fails has to be named."""
-LOST_S = 10.0
-"""The same for a host."""
 REPEATS = 3
 _MOST_S = 60.0
 _PROGRAM = """
@@ -61,13 +58,12 @@ if __name__ == "__main__":
         bsplib.run(main, sys.argv[1], int(sys.argv[2]), nprocs=int(sys.argv[3]), backend="mpi")
     except Exception:
         print("named", time.time(), flush=True)
-        input()
         raise
 """
 
 
 class Losses:
-    """Runs that lose a process or a host in one way.
+    """Runs that lose a process in one way.
 
     Args:
         hosts: where they are.
@@ -85,7 +81,7 @@ class Losses:
         self._left: set[str] = set()
 
     def sample(self) -> float:
-        """Lose something; return the seconds until the caller of the run has its error."""
+        """Lose it; return the seconds until all ranks have the error, or the job has ended."""
         with subprocess.Popen(
             self._line,
             stdin=subprocess.PIPE,
@@ -100,37 +96,29 @@ class Losses:
 
     def _lose(self, process: subprocess.Popen[str]) -> float:
         assert process.stdout is not None
-        act: Callable[[int], None] | None = getattr(self._hosts, self._how, None)
         failed = named = 0.0
         for line in process.stdout:
-            if line == "runs\n" and act is not None:
-                failed = time.time()
-                act(LOST)
-            elif line.startswith("failed "):
-                failed = float(line.split()[1]) + 0.1
-            elif line.startswith("named "):
-                named = float(line.split()[1])
-                break
-        if not named:
+            if "failed " in line:
+                failed = float(line.split()[-1]) + 0.1
+            elif "named " in line:
+                named = named or float(line.split()[-1])
+        if not failed:
             raise RuntimeError(f"the run has ended without an error after: {self._how}")
         self._await_end()
-        return named - failed
+        return (named or time.time()) - failed
 
     def _await_end(self) -> None:
         """Note how long ranks are left, and what in shared memory."""
-        if self._how == "stop":
-            self._hosts.mend(LOST)
         began = time.monotonic()
         while self._ranks() and time.monotonic() < began + _MOST_S:
             time.sleep(0.02)
         self._left_s = max(self._left_s, time.monotonic() - began)
-        self._hosts.mend(LOST)
         for host in range(HOSTS):
             self._left.update(self._hosts.shared_memory_left(host))
 
     def _ranks(self) -> list[str]:
         lines = [line for host in range(HOSTS) for line in self._hosts.processes_left(host)]
-        return [line for line in lines if "mpi.rank" in line]
+        return [line for line in lines if "bsplib run" in line]
 
     def facts(self) -> dict[str, Any]:
         """Return what is known of all samples."""
@@ -138,17 +126,16 @@ class Losses:
 
 
 def ways(mpi: Mpi, stack: ExitStack) -> Sequence[Case]:
-    """Lose a process, or a host, in each way."""
+    """Lose a process in each way."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     program = folder / "program.py"
     program.write_text(_PROGRAM, encoding="utf-8")
     hosts = stack.enter_context(Hosts(HOSTS, 1e9, 1e-3))
     of_process = {f"process {how}": how for how in ("raises", "sys.exit", "os._exit", "SIGKILL")}
-    of_host = {"host killed": "kill", "host stopped": "stop", "host cut off": "cut"}
     cases = []
-    for title, how in (of_process | of_host).items():
+    for title, how in of_process.items():
         losses = Losses(hosts, mpi, how, program)
-        goal = Goal.seconds(NAMED_S if how in of_process.values() else LOST_S)
+        goal = Goal.seconds(NAMED_S)
         cases.append(Case(title, losses.sample, goals=(goal,), facts=losses.facts))
     return cases
 

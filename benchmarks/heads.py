@@ -19,6 +19,8 @@ import bsplib
 from benchmarks import provenance
 from benchmarks.document import write
 from bsplib.backends.mpi.launcher_environment import INSIDE
+from tests.mpi_installations import MPICH
+from tests.mpi_ranks import ranks_of
 
 _FILE = Path(__file__).with_suffix(".json")
 _COUNTS = (16, 32, 64, 128, 1024)
@@ -100,7 +102,8 @@ def by_rounds(bsp: bsplib.Group, head_s: float, round_s: float) -> float:  # noq
 def main() -> None:
     """Print a line for each latency and number of processes, and keep the figures."""
     os.environ[INSIDE] = "mpi"
-    head_s, round_s = bsplib.run(seconds, nprocs=2, backend="mpi")[0]
+    with ranks_of(MPICH, 2):
+        head_s, round_s = bsplib.run(seconds, nprocs=2, backend="mpi")[0]
     rows = []
     for latency_s in _LATENCIES_S:
         for nprocs in _COUNTS:

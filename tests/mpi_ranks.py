@@ -95,8 +95,12 @@ def end() -> None:
 
 
 @contextmanager
-def ranks_of(mpi: Mpi) -> Iterator[str]:
+def ranks_of(mpi: Mpi, least: int = LEAST) -> Iterator[str]:
     """Let runs on the backend ``mpi`` be those of ranks that stay.
+
+    Args:
+        mpi: of which they are.
+        least: how many there are at least.
 
     Yields:
         The name of the backend.
@@ -105,13 +109,13 @@ def ranks_of(mpi: Mpi) -> Iterator[str]:
         pytest.skip(f"{mpi.title} is not installed: pip install -e '.[dev]'")
 
     def launch(work: Work, options: Options) -> Report:
-        key = mpi.name, os.environ.get(DIRECT)
+        key = mpi.name, least, os.environ.get(DIRECT)
         ranks = _started.get("ranks") if _started.get("key") == key else None
         if ranks is not None and ranks.size >= options.nprocs:
             return ranks.run(work, options)
         end()
         _started["key"] = key
-        _started["ranks"] = Started(mpi, max(LEAST, options.nprocs))
+        _started["ranks"] = Started(mpi, max(least, options.nprocs))
         return _started["ranks"].run(work, options)
 
     def keep(options: Options) -> NothingKept:
@@ -151,11 +155,14 @@ class _Sent:
         report: tuple[bytes, bool] = runner.run(job, pid, open_port, tell)
         return report
 
-    def words(self, report: bytes, pid: int) -> tuple[int, str] | None:
+    def complete(self, report: bytes, _: int) -> bytes:
+        return report
+
+    def words(self, report: bytes, pid: int, _: object) -> tuple[int, str] | None:
         from bsplib.running.failures import Failure, read_outcome, words_of  # noqa: PLC0415
 
         outcome = read_outcome(report, pid)
-        return (outcome.superstep, words_of(outcome)) if isinstance(outcome, Failure) else None
+        return (outcome.superstep, words_of(outcome, {})) if isinstance(outcome, Failure) else None
 
     def read(self, told: bytes, pid: int) -> None:
         self.told.setdefault(pid, []).append(bytes(told))

@@ -96,10 +96,21 @@ class Work(Protocol):
     def with_arguments(
         self, arguments: bytes, pid: int, open_port: OpenPort, tell: Tell
     ) -> tuple[bytes, bool]:
-        """Do the work in such a process; see :meth:`JobRunner.run`."""
+        """Do the work in such a process; see :meth:`JobRunner.run`.
 
-    def words(self, report: bytes, pid: int) -> tuple[int, str] | None:
+        Its report is to be given to :meth:`complete`.
+        """
+
+    def complete(self, report: bytes, pid: int) -> bytes:
+        """Return the report that :meth:`read` reads, once all processes have come to the end."""
+
+    def words(self, report: bytes, pid: int, hosts: Mapping[int, str]) -> tuple[int, str] | None:
         """Return the superstep and the error, as it is printed, of a process that has failed.
+
+        Args:
+            report: of the process.
+            pid: the process.
+            hosts: names of the hosts of all processes, where there are several.
 
         Returns:
             None for one that has not failed by itself.
@@ -233,10 +244,6 @@ class Death(NamedTuple):
     """Its exit status; the negative number of the signal that killed it; None if unknown."""
     unknown: str = ""
     """Where the status is unknown: what happened, as text that follows ``process 3``."""
-    host: str = ""
-    """Name of its host, where a run has processes on several."""
-    or_later: bool = False
-    """It may have been in a later superstep."""
 
     @property
     def failed(self) -> bool:
@@ -251,9 +258,8 @@ class Death(NamedTuple):
             how = f"was killed by {_signal_name(-self.status)}"
         else:
             how = f"exited with status {self.status}"
-        where = f" on host {self.host}" if self.host else ""
-        when = f"in superstep {self.superstep}{' or later' if self.or_later else ''}"
-        error = ProcessDiedError(f"process {self.pid}{where} {how} {when}{self._advice()}")
+        when = f"in superstep {self.superstep}"
+        error = ProcessDiedError(f"process {self.pid} {how} {when}{self._advice()}")
         error.pid, error.superstep = self.pid, self.superstep
         return error
 

@@ -50,8 +50,6 @@ class StoppedProcess(NamedTuple):
     pid: int
     os_pid: int
     """Its number in the operating system of its host."""
-    host: str = ""
-    """Name of its host, where a run has processes on several."""
 
 
 class Observed(Protocol):
@@ -135,12 +133,11 @@ def _await(observed: Observed, limit: Limit, outcomes: Outcomes) -> None:
 
 def _tell_of_stopped(stopped: Sequence[StoppedProcess], told: set[int]) -> None:
     """Print, once for each of them, that the run waits for processes."""
-    for pid, os_pid, host in stopped:
+    for pid, os_pid in stopped:
         if pid not in told:
             told.add(pid)
-            where = f" on host {host}" if host else ""
             print(
-                f"bsplib: the run waits for process {pid}{where}, which is stopped; continue it "
+                f"bsplib: the run waits for process {pid}, which is stopped; continue it "
                 f"(kill -CONT {os_pid}) or end the run",
                 file=sys.stderr,
                 flush=True,

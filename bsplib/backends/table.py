@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
 from bsplib import call_site
 from bsplib.backends.launching import Backend, Work
-from bsplib.errors import ProcessRangeError, StartError, UsageError
+from bsplib.errors import BspError, ProcessRangeError, StartError, UsageError
 
 DEFAULT: Final = "shm"
 """The backend of a run whose caller names none."""
@@ -225,6 +226,9 @@ def end_by(error: BaseException, show: Callable[[], int]) -> int:
         error: what was raised.
         show: shows it, and returns the exit status.
     """
+    if _ranks() is None:
+        with suppress(BspError):
+            come_to_end()  # others may wait there, whom the launcher would not end
     ranks = _ranks()
     return show() if ranks is None else ranks.fail(error, show)
 

@@ -173,12 +173,12 @@ def raise_first(outcomes: Mapping[int, Any], hosts: Mapping[int, str]) -> None:
     _raise(first)
 
 
-def words_of(failure: Failure) -> str:
-    """Return the text that Python prints for the error of one process."""
+def words_of(failure: Failure, hosts: Mapping[int, str]) -> str:
+    """Return the text that Python prints for the error of one process; hosts as for the above."""
     import traceback  # noqa: PLC0415  # few programs fail
 
     try:
-        raise_first({failure.pid: failure}, {})
+        raise_first({failure.pid: failure}, hosts)
     except BaseException as error:  # noqa: BLE001  # it is printed
         trim(error)
         return "".join(traceback.format_exception(error))

@@ -231,10 +231,11 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
         backend: ``"shm"``: processes of this machine over shared memory;
             ``"sim"``: virtual processors, any number of them inside this process.
             Arguments and results are copied as between real processes, globals of
-            modules are shared. ``"mpi"``: ranks that ``mpiexec`` starts on one host or
-            many, and that stay for the next run; docs/mpi.md says how. If None, ``"shm"``, and
-            ``"mpi"`` where ``mpiexec`` has started this program as several processes: then
-            they are those of the run, the arguments of process 0 count, and all return.
+            modules are shared. ``"mpi"``: the ranks that ``mpiexec`` has started on one host
+            or many, and that all execute the program: they are the processes of the run, the
+            arguments of process 0 count, and all return; docs/mpi.md says how. If None,
+            ``"mpi"`` where ``mpiexec`` has started this program as several processes, else
+            ``"shm"``.
         profile: file to record the run in; a further run of the same program into
             the same file is added to it, also from another thread, and so is one that a
             program beside this one records there meanwhile. It is written when the run
@@ -272,8 +273,8 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
             trace can be written at ``profile``; ``main`` cannot take the arguments, would
             not run when called, or has a parameter of the name of a keyword above.
         RunTimeoutError: the run took longer than ``timeout``; the text says where every
-            process was.
-        ProcessDiedError: a process exited or was killed, or its host was lost.
+            process was. (Ranks of MPI print that, and end with status 124.)
+        ProcessDiedError: a process exited or was killed.
         StartError: the processes cannot be started.
         MissingExtraError: mpi4py is not installed, for ``backend="mpi"``.
         SyncMismatchError: processes did not end the same supersteps in the same way.

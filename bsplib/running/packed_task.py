@@ -9,7 +9,7 @@ import pickle
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from types import FunctionType
 from typing import Any
@@ -56,6 +56,7 @@ class TaskWork:
 
     def __init__(self, task: Task) -> None:
         self._task = task
+        self._conditions = task.conditions
         self._has_raised = False
 
     @property
@@ -94,24 +95,29 @@ class TaskWork:
         self, arguments: bytes, pid: int, open_port: OpenPort, tell: Tell
     ) -> tuple[bytes, bool]:
         """See :meth:`Work.with_arguments`."""
-        main, conditions = self._task.main, self._task.conditions
 
         def find_task() -> Task:
-            nonlocal conditions
-            task = Task(main, *pickle.loads(arguments))  # from rank 0, which runs the same program
-            conditions = task.conditions
+            # From rank 0, which executes the same program.
+            task = Task(self._task.main, *pickle.loads(arguments))
+            self._conditions = task.conditions
             return task
 
-        lines = whole_lines(lambda: pid, label=conditions.label)
-        outcome, failed = _pickled_outcome(find_task, lines, pid, open_port, tell)
-        return _with_records(outcome, conditions, pid), failed
+        lines = whole_lines(lambda: pid, label=self._conditions.label)
+        return _pickled_outcome(find_task, lines, pid, open_port, tell)
 
-    def words(self, report: bytes, pid: int) -> tuple[int, str] | None:
+    def complete(self, report: bytes, pid: int) -> bytes:
+        """See :meth:`Work.complete`: with the records of this process, if they lie elsewhere."""
+        return _with_records(report, self._conditions, pid)
+
+    def words(self, report: bytes, pid: int, hosts: Mapping[int, str]) -> tuple[int, str] | None:
         """See :meth:`Work.words`."""
-        outcome = self.read(report, pid)
+        outcome = read_outcome(report, pid)
         if not isinstance(outcome, Failure):
             return None
-        return outcome.superstep, words_of(outcome)
+        words, records = words_of(outcome, hosts), self._conditions.records
+        if records is not None:
+            words += f"bsp: make a trace of what was recorded by: bsp recover {records.folder}\n"
+        return outcome.superstep, words
 
     def alone(self, pid: int, open_port: OpenPort, tell: Tell) -> bytes:
         """See :meth:`Work.alone`."""

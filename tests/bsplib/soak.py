@@ -8,10 +8,12 @@ long as it takes. The outcome is kept as JSON with the commit; that of a shorter
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import sys
 from collections import Counter
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,19 +26,23 @@ from random_programs.seeded import program_of
 from rich.progress import track
 
 import bsplib
-from bsplib.backends.mpi.installations import LIBRARY, WHEELS
 from bsplib.backends.mpi.launcher_environment import INSIDE
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.mpi_installations import MPICH, OPEN_MPI  # noqa: E402  # found by the line above
+from tests.mpi_ranks import end, ranks_of  # noqa: E402  # as above
+
 RESULTS = Path(__file__).with_suffix(".json")
-MPIS = {f"mpi on {mpi.name}": mpi for mpi in WHEELS if mpi.is_here()}
+MPIS = {f"mpi on {mpi.name}": mpi for mpi in (MPICH, OPEN_MPI) if mpi.is_here()}
 BACKENDS = ("shm", "sim", *MPIS)
 PROGRAMS = 2000
 SUPERSTEPS = 10**6
 TIMES_FEWER_ON_MPI = 10
 """How many times fewer supersteps are run on an MPI, which is slower."""
-AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
-"""Open MPI asks for these where it runs as root."""
+_ranks = ExitStack()
+atexit.register(end)
 LARGE = 300
 """Numbers of a message that is staged, and not part of its record."""
 
@@ -45,9 +51,9 @@ def chosen(backend: str) -> str:
     """Let the runs that follow be on one of BACKENDS; return what a run calls it."""
     if backend not in MPIS:
         return backend
-    os.environ[LIBRARY] = str(MPIS[backend].file(MPIS[backend].library))
-    os.environ.update(dict.fromkeys(AS_ROOT, "1"), **{INSIDE: "mpi"})  # not by shared memory
-    return "mpi"
+    _ranks.close()
+    os.environ[INSIDE] = "mpi"  # not by shared memory
+    return _ranks.enter_context(ranks_of(MPIS[backend]))
 
 
 def random_programs(count: int, first: int) -> dict[str, Any]:
@@ -136,8 +142,7 @@ def memory(usual: int) -> dict[str, Any]:
 )
 def command(programs: int, first: int, count: int) -> None:
     """Soak the machine, and keep what came out in soak.json beside this file if it is whole."""
-    sys.path.insert(0, str(ROOT))
-    from benchmarks import provenance  # noqa: PLC0415  # found by the line above
+    from benchmarks import provenance  # noqa: PLC0415
 
     result = {
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -14,7 +14,6 @@ import time
 import pytest
 
 from bsplib.backends.members import Whereabouts
-from bsplib.backends.mpi.installations import LIBRARY, MPICH
 from bsplib.running.failures import whereabouts_text
 
 pytestmark = pytest.mark.slow  # each starts an interpreter and waits for answers
@@ -45,7 +44,6 @@ RUNS = {
     "forkserver": "nprocs=3, start_method='forkserver'",
     "spawn": "nprocs=3, start_method='spawn'",
     "sim": "nprocs=3, backend='sim'",
-    "mpi": "nprocs=3, backend='mpi'",
 }
 POOL = """
 with bsplib.Pool(3) as pool:
@@ -64,14 +62,13 @@ def _not_ignored():
 class Asked:
     """A script under ``bsp run`` in a process group of its own, as a terminal has it."""
 
-    def __init__(self, command, environment):
+    def __init__(self, command):
         self.process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            env=environment,
         )
         self.lines = []
         self.reads = threading.Thread(target=self._read)
@@ -107,8 +104,7 @@ def start(tmp_path):
         path = tmp_path / "script.py"
         path.write_text(script)
         command = [sys.executable, "-m", "bsplib", "run", *options, path, tmp_path / "go on"]
-        environment = os.environ | {LIBRARY: str(MPICH.file(MPICH.library))}
-        started.append(Asked([*map(str, command)], environment))
+        started.append(Asked([*map(str, command)]))
         assert started[-1].process.stdout.readline().endswith("here\n")
         return started[-1]
 
@@ -119,8 +115,6 @@ def start(tmp_path):
 
 @pytest.mark.parametrize("how", RUNS)
 def test_every_process_is_shown_and_the_run_goes_on(start, how, tmp_path):
-    if how == "mpi" and not MPICH.is_here():
-        pytest.skip("MPICH and mpi4py are not installed here: pip install -e '.[dev]'")
     asked = start(SCRIPT.format(arguments=RUNS[how]))
     asked.ask("Only process 1 does not wait.", times=2)
     (tmp_path / "go on").touch()

@@ -13,10 +13,7 @@ _JOB = "a process belongs to one job of MPI from its start to its end"
 EXCEPTIONS = {
     "bsplib/backends/sigquit.py": _HANDLER,
     "bsplib/backends/signals.py": _HANDLER,
-    "bsplib/backends/mpi/bsp_run_under_mpiexec.py": _JOB,
-    "bsplib/backends/mpi/program_under_mpiexec.py": _JOB,
-    "bsplib/backends/mpi/launch.py": "a lock that another thread of the parent may hold is "
-    "replaced in a forked process",
+    "bsplib/backends/mpi/ranks.py": _JOB,
 }
 """Files that may have the statement ``global``, with the reason."""
 

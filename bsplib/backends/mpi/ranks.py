@@ -57,9 +57,10 @@ _PASS_ON_S = 0.1
 _JOB, _RESULT = range(2)
 _HEAD = Struct("<qq")
 """What rank 0 tells: its kind, and its bytes, which follow."""
-_STATUS = Struct("<BBq")
-"""What each rank tells at the end of a run: whether its process has failed, the condition of its
-link, and the bytes of what it has told the caller."""
+_STATUS = Struct("<BB")
+"""What each rank tells at the end of a run: whether its process has failed, and the condition of
+its link."""
+_SIZE = Struct("<q")
 _DIGEST_BYTES = 16
 _MOST_LINE = 512
 _PIECE_BYTES = 1 << 30
@@ -138,6 +139,9 @@ class Ranks:
         if self.rank == 0 and len(set(hashes)) > 1:
             call_site.warn(_HASHES, RuntimeWarning)
         self._calls = self._run = self._memory = self._memory_of = 0
+        self._failed: tuple[int, ...] = ()
+        self._conditions: tuple[int, ...] = ()
+        """Of all ranks at the end of the last run: whether the process has failed, and the link."""
         self._has_ended = False
         atexit.register(self._end)
 
@@ -283,7 +287,7 @@ class Ranks:
         """
         from bsplib.backends.mpi.port import open_root  # noqa: PLC0415  # it imports MPI
 
-        link, told = self._link, list[bytes]()
+        link, told, report = self._link, list[bytes](), b""
         words: tuple[int, str] | None = None
         with ended_after(job.timeout, self.rank, self._whereabouts):
             if self.rank < job.nprocs:
@@ -292,12 +296,15 @@ class Ranks:
                     report, is_over = work.with_arguments(
                         arguments, self.rank, lambda: open_root(link), told.append
                     )
-                told.append(report)
                 if is_over:
-                    words = work.words(report, self.rank)
+                    words = work.words(report, self.rank, self._hosts or {})
                 else:
                     link.end()
-            return self._gathered(job.nprocs, told, words)
+            self._come_to_end(words)
+            told += [work.complete(report, self.rank)] if self.rank < job.nprocs else []
+            everything = self._gathered(job.nprocs, told)
+            self._renew()
+            return everything
 
     @contextlib.contextmanager
     def _open_to_user(self) -> Any:
@@ -318,51 +325,56 @@ class Ranks:
         frame = sys._current_frames().get(self._thread)
         return from_stack(self.rank, self._link.current_superstep(), call_site.stack_of(frame))
 
-    def _gathered(
-        self, nprocs: int, told: list[bytes], words: tuple[int, str] | None
-    ) -> list[list[bytes]]:
-        """Come together at the end of a run; return in rank 0 what each process has told.
+    def _come_to_end(self, words: tuple[int, str] | None) -> None:
+        """Come together with all ranks at the end of a run.
+
+        Where a process has failed, and not all come, or MPI has failed, too, end the job.
 
         Args:
-            nprocs: number of processes.
-            told: by this process.
-            words: where it has failed: the superstep, and the error in words.
+            words: where this process has failed: the superstep, and the error as it is printed.
         """
-        from bsplib.backends.mpi.link import BROKEN, INTERRUPTED  # noqa: PLC0415  # as above
+        from bsplib.backends.mpi.link import BROKEN  # noqa: PLC0415  # it imports MPI
 
-        content, link = marshal.dumps(told), self._link
+        link, deadline = self._link, math.inf
         if words is not None:
             link.tell_failure(words[0])
-        own = _STATUS.pack(words is not None, link.condition, len(content))
+            deadline = time.monotonic() + _TOGETHER_S
         found = bytearray(_STATUS.size * self.size)
-        self._come_together(self._comm.Iallgather(own, found), words)
-        failed, conditions, sizes = zip(*_STATUS.iter_unpack(found), strict=True)
-        if any(failed) and BROKEN in conditions:
-            text = words[1] if words else "bsplib: MPI has failed in another process\n"
-            self._end_job(text, later=words is None or any(failed[: self.rank]))
-        everything = []
-        if self.rank:
-            self._send(content, 0)
-        else:
-            everything = [told]
-            everything += [marshal.loads(self._received(sizes[r], r)) for r in range(1, nprocs)]
-        if any(failed):
-            self._memory_of = 0
-            self._wait(self._comm.Ibarrier())  # none takes what follows for heads any more
-            link.renew(afresh=INTERRUPTED in conditions)
-        return everything
-
-    def _come_together(self, request: Any, words: tuple[int, str] | None) -> None:
-        """Wait for all ranks; end the job where this process has failed and they do not come."""
-        deadline = math.inf if words is None else time.monotonic() + _TOGETHER_S
-        patience, link = self._patience(), self._link
+        own = _STATUS.pack(words is not None, link.condition)
+        request, patience = self._comm.Iallgather(own, found), self._patience()
         while not request.Test():
             link.pump()
             patience.pause()
             if words is not None and time.monotonic() > deadline:
-                own = (words[0], self.rank)
-                others = ((superstep, rank) for rank, superstep in link.failures.items())
-                self._end_job(words[1], later=min(others, default=own) < own)
+                failures = link.failures | {self.rank: words[0]}
+                first = min(failures, key=lambda rank: (failures[rank], rank))
+                self._end_job(words[1], later=first != self.rank)
+        self._failed, self._conditions = zip(*_STATUS.iter_unpack(found), strict=True)
+        if any(self._failed) and BROKEN in self._conditions:
+            text = "bsplib: MPI has failed in another process\n" if words is None else words[1]
+            self._end_job(text, later=words is None or any(self._failed[: self.rank]))
+
+    def _gathered(self, nprocs: int, told: list[bytes]) -> list[list[bytes]]:
+        """Return in rank 0 what each process has told."""
+        content, sizes = marshal.dumps(told), bytearray(_SIZE.size * self.size)
+        self._wait(self._comm.Iallgather(_SIZE.pack(len(content)), sizes))
+        if self.rank:
+            if self.rank < nprocs:
+                self._send(content, 0)
+            return []
+        others = [*_SIZE.iter_unpack(sizes)][1:nprocs]
+        return [told] + [
+            marshal.loads(self._received(size, rank)) for rank, (size,) in enumerate(others, 1)
+        ]
+
+    def _renew(self) -> None:
+        """After a run that failed, prepare for the next one."""
+        from bsplib.backends.mpi.link import INTERRUPTED  # noqa: PLC0415  # as above
+
+        if any(self._failed):
+            self._memory_of = 0
+            self._wait(self._comm.Ibarrier())  # none takes what follows for heads any more
+            self._link.renew(afresh=INTERRUPTED in self._conditions)
 
     # -- bytes from rank to rank ---------------------------------------------------------------
 

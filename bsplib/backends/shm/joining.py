@@ -1,4 +1,4 @@
-"""Shared memory for processes that another backend has started, and watches.
+"""Shared memory for processes that another backend has started.
 
 It is all that a backend needs of this one to let processes of one host exchange as those of
 a run over shared memory do. One process makes the memory; the others open it through

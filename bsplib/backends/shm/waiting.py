@@ -31,10 +31,10 @@ _sched_yield = os.sched_yield
 
 
 class Outside(NamedTuple):
-    """What a process has that another backend has started, which also watches it."""
+    """What a process has that another backend has started."""
 
     stop: memoryview
-    """One byte, in place of ABORT: 1 once the run has to stop. Nobody changes the futex then,
+    """Words, of which ABORT is set once the run has to stop. Nobody changes the futex then,
     so that a process that sleeps finds it after its nap."""
     has_core: bool
     """Each process has a core of its own."""

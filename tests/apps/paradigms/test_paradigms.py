@@ -10,11 +10,11 @@ import pytest
 import bsplib
 from bsplib.apps.paradigms import TaskError, farm, pipeline, split
 from bsplib.apps.paradigms.model import equal_shares, first_come, in_line, least
-from bsplib.backends.mpi.installations import LIBRARY, MPICH
-from bsplib.backends.mpi.launch import end_kept
 from bsplib.machine import Machine
 from bsplib.profiler.window import root_supersteps
 from bsplib.recording.trace import read_trace
+from tests.mpi_installations import MPICH
+from tests.mpi_ranks import ranks_of
 
 SHARES = {"farm": farm, "blocks": split, "in turn": partial(split, in_turn=True)}
 """Ways to share out tasks."""
@@ -97,22 +97,13 @@ def test_a_stage_may_have_several_processes(backend, widths, run):
     assert first == [2 * number + 1 for number in range(6)]
 
 
-@pytest.fixture
-def mpich(monkeypatch):
-    if not MPICH.is_here():
-        pytest.skip("MPICH is not installed: pip install -e '.[dev]'")
-    monkeypatch.setenv(LIBRARY, str(MPICH.file(MPICH.library)))
-    yield
-    end_kept()
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("mpich")
 def test_both_run_on_an_mpi():
-    first, *_ = bsplib.run(squares, 40, nprocs=3, backend="mpi")
-    assert first == [number**2 for number in range(40)]
-    first, *_ = bsplib.run(line, 10, nprocs=3, backend="mpi")
-    assert first == [2 * number + 1 for number in range(10)]
+    with ranks_of(MPICH):
+        first, *_ = bsplib.run(squares, 40, nprocs=3, backend="mpi")
+        assert first == [number**2 for number in range(40)]
+        first, *_ = bsplib.run(line, 10, nprocs=3, backend="mpi")
+        assert first == [2 * number + 1 for number in range(10)]
 
 
 def both(bsp, n):

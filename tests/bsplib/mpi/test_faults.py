@@ -55,7 +55,7 @@ FAILS = {
     "raise": ("raise KeyError('ill')", "KeyError 'ill' | [process 1, superstep 1, program.py:"),
     "exit": ("sys.exit(3)", "ProcessDiedError process 1 ended by sys.exit(3) in superstep 1"),
     "abort": ("bsp.abort('stop')", "AbortError stop [process 1, superstep 1, program.py:"),
-    "return": ("return", "SyncMismatchError sync: "),
+    "return": ("return", "SyncMismatchError the processes end this superstep differently: "),
 }
 
 

@@ -18,6 +18,8 @@ def plain(monkeypatch):
     """Take away what this session says of an MPI."""
     for name in ("BSP_MPIEXEC", "MPI4PY_LIBMPI", "OMPI_MCA_btl", *LAUNCHERS, *SLURM):
         monkeypatch.delenv(name, raising=False)
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        monkeypatch.setenv(name, "1")
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ def test_the_command_of_the_environment_is_taken_word_by_word(here, monkeypatch)
 def test_the_launcher_of_a_wheel_comes_with_its_library(here, tmp_path):
     here(OPEN_MPI, site=True)
     starter = chosen(1)
-    assert starter.command == (str(tmp_path / "bin" / "ompirun_wrapper"), "--oversubscribe")
+    assert starter.command == (str(tmp_path / "bin" / "ompirun_wrapper"),)
     assert dict(starter.variables) == {
         "MPI4PY_LIBMPI": str(tmp_path / "bin" / "libmpi.so.40"),
         "OPAL_PREFIX": str(tmp_path),
@@ -57,8 +59,9 @@ def test_what_the_user_says_of_transports_holds(here, monkeypatch):
     assert "OMPI_MCA_btl" not in dict(chosen(1).variables)
 
 
-def test_more_ranks_than_cores_of_open_mpi_yield(here):
+def test_more_ranks_than_cores_of_open_mpi_are_allowed_and_yield(here):
     here(OPEN_MPI)
+    assert chosen(1000).command[1:] == ("--oversubscribe",)
     assert dict(chosen(1000).variables)["OMPI_MCA_mpi_yield_when_idle"] == "1"
 
 
@@ -97,10 +100,25 @@ def test_a_process_of_a_launcher_finds_its_place(monkeypatch, rank, size):
     assert own_seat() == (2, 4)
 
 
-def test_a_process_that_is_alone_starts_ranks_itself(monkeypatch):
+def test_open_mpi_that_refuses_root_is_told_the_two_variables(here, monkeypatch):
+    here(OPEN_MPI)
+    monkeypatch.setattr(installations.os, "geteuid", lambda: 0)
+    monkeypatch.delenv("OMPI_ALLOW_RUN_AS_ROOT")
+    with pytest.raises(StartError) as caught:
+        chosen(2)
+    assert str(caught.value) == (
+        "run: Open MPI does not start as root, as in a container: set OMPI_ALLOW_RUN_AS_ROOT=1 "
+        "and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 in the environment"
+    )
+
+
+def test_a_process_that_is_alone_has_a_place_but_for_the_batch_step_of_slurm(monkeypatch):
+    for name, value in zip(SLURM, ("0", "1"), strict=True):
+        monkeypatch.setenv(name, value)
+    assert own_seat() is None
     monkeypatch.setenv("PMI_RANK", "0")
     monkeypatch.setenv("PMI_SIZE", "1")
-    assert own_seat() is None
+    assert own_seat() == (0, 1)
 
 
 def test_a_rank_has_its_place_although_a_command_for_others_is_named(monkeypatch):
