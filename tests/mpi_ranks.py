@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from bsplib.backends import table
+from bsplib.backends.hash_seed import VARIABLE, seed
 from bsplib.backends.launching import Ended, NothingKept, OpenPort, Options, Report, Tell, Work
 from bsplib.backends.mpi.installations import LIBRARY
 from bsplib.backends.mpi.launcher_environment import DIRECT, INSIDE, own_seat
@@ -50,7 +51,7 @@ class Started:
         self.size = size
         self._process = subprocess.Popen(
             mpi.start(size, sys.executable, "-m", "tests.mpi_ranks", str(listener.address)),
-            env=mpi.whole_environment(size) | dict.fromkeys(AS_ROOT, "1"),
+            env=mpi.whole_environment(size) | {VARIABLE: seed()},
             stdin=subprocess.DEVNULL,
         )
         listener._listener._socket.settimeout(60)  # type: ignore[attr-defined]  # of a start
@@ -125,6 +126,7 @@ def ranks_of(mpi: Mpi, least: int = LEAST) -> Iterator[str]:
         patch.setenv(LIBRARY, str(mpi.file(mpi.library)))  # of programs that the test starts
         for name in AS_ROOT:
             patch.setenv(name, "1")
+        patch.setenv("BSP_MPI_TOGETHER_S", "15")  # other tests may have the cores
         before = table.find("mpi")
         table.register(before._replace(launch=launch, keep=keep))
         try:

@@ -21,6 +21,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from struct import Struct
 from types import TracebackType
@@ -49,9 +50,9 @@ _Value = TypeVar("_Value")
 current: Ranks | None = None
 """The ranks of which this process is one; None before it has joined them."""
 
-_TOGETHER_S = 1.0
+_TOGETHER_S = float(os.environ.get("BSP_MPI_TOGETHER_S", "1"))
 """Seconds after an error within which all have to come to a meeting or return, if the program is to
-go on."""
+go on. Tests need more where many share the cores."""
 _PASS_ON_S = 0.1
 """Seconds for a launcher to pass on the last printed lines, before it learns that the job ends."""
 _JOB, _RESULT = range(2)
@@ -129,7 +130,7 @@ class Ranks:
         self.rank, self.size = self._comm.rank, self._comm.size
         self._link, polls = Link(), polls_of(self._comm)
         never = memoryview(b"\0")
-        self._patience = lambda: RankWait(never, LastLooks(), polls, only_waits=True)
+        self._patience = partial(RankWait, never, LastLooks(), polls, only_waits=True)
         own = system_key(), os.getpid(), socket.gethostname(), hash("bsplib")
         systems, os_pids, hosts, hashes = zip(*self._comm.allgather(own), strict=True)
         self._systems: Sequence[bytes] = systems
@@ -267,7 +268,7 @@ class Ranks:
                 arguments[system] = work.arguments(carrier._replace(brings=False))
         return arguments, brought
 
-    def _arguments_of(self, job: _Job) -> bytes | bytearray:
+    def _arguments_of(self, job: _Job) -> bytes:
         size = job.brought.get(self.rank)
         return job.arguments[self._systems[self.rank]] if size is None else self._received(size, 0)
 
@@ -279,7 +280,7 @@ class Ranks:
             self._memory, self._memory_of = self._run, nprocs
         return -self._memory if may_share_payloads_only() else self._memory
 
-    def _take_part(self, job: _Job, arguments: bytes | bytearray, work: Work) -> list[list[bytes]]:
+    def _take_part(self, job: _Job, arguments: bytes, work: Work) -> list[list[bytes]]:
         """Be a process of a run, if this rank is one; wait for its end in all ranks.
 
         Returns:
@@ -381,10 +382,10 @@ class Ranks:
     def _send(self, content: bytes, rank: int) -> None:
         self._wait(*(self._comm.Isend(piece, rank, _TAG) for piece in _pieces(content)))
 
-    def _received(self, size: int, rank: int) -> bytearray:
+    def _received(self, size: int, rank: int) -> bytes:
         content = bytearray(size)
         self._wait(*(self._comm.Irecv(piece, rank, _TAG) for piece in _pieces(content)))
-        return content
+        return bytes(content)
 
     # -- the end -----------------------------------------------------------------------------
 

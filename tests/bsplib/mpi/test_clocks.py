@@ -62,7 +62,7 @@ def aligned(shifts, keys, *, stop=RUNNING):
     made = [
         Clocks(
             Comm(rank, queues),
-            memoryview(stop),
+            lambda: bool(stop[0]),
             key=key,
             clock=lambda shift=shift: time.perf_counter_ns() + shift,
         )
@@ -152,7 +152,7 @@ def test_clocks_are_measured_again_only_for_more_processes_or_where_it_is_asked_
 
 def test_a_stopped_run_ends_the_measurement():
     stop = bytearray(1)
-    lonely = Clocks(Comm(1, {}), memoryview(stop), key=b"k" * 16)
+    lonely = Clocks(Comm(1, {}), lambda: bool(stop[0]), key=b"k" * 16)
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(lonely.align, 2, again=False)
         assert not waiting.done()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 
@@ -58,10 +59,10 @@ def bsp(mpi, tmp_path, nothing_left):
 
 def test_all_ranks_execute_the_script_and_rank_0_prints_outside_main(bsp, monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
-    status, out, err = bsp("run", "--backend", "mpi", "-n", "3", "SCRIPT", "-n", "7")
+    status, out, err = bsp("run", "--backend", "mpi", "-n", "3", "SCRIPT", "7")
     inside = [f"[{pid}] inside" for pid in range(3) for _ in range(2)]
     assert (status, err) == (0, "")
-    assert sorted(out.splitlines()) == sorted(["outside -n 7", *inside, "1 3"])
+    assert sorted(out.splitlines()) == sorted(["outside 7", *inside, "1 3"])
 
 
 @pytest.mark.slow
@@ -72,10 +73,8 @@ def test_one_rank_is_a_run_on_mpi_too(bsp):
 
 @pytest.mark.slow
 def test_ranks_agree_on_hashes_where_the_launcher_keeps_the_environment_to_itself(bsp, mpi):
-    start = f"{mpi.file(mpi.launcher)} -n 3 env -u {VARIABLE}"
+    start = f"{shlex.join(mpi.command(3))} -n 3 env -u {VARIABLE}"
     command = ("sh", "-c", f'shift 2; exec {start} "$@"', "sh")
-    import shlex  # noqa: PLC0415
-
     words = ("run", "--backend", "mpi", "-n", "3", "--mpiexec", shlex.join(command), "SCRIPT")
     status, out, err = bsp(*words, **mpi.variables(crowded=True))
     assert (status, err, out.splitlines()[-1]) == (0, "", "1 3")

@@ -51,6 +51,12 @@ def outcome(start, nothing_left):
     return run
 
 
+@pytest.fixture
+def impatient(mpi, monkeypatch):
+    """Let ranks wait for others after an error as they do for users."""
+    monkeypatch.delenv("BSP_MPI_TOGETHER_S")
+
+
 FAILS = {
     "raise": ("raise KeyError('ill')", "KeyError 'ill' | [process 1, superstep 1, program.py:"),
     "exit": ("sys.exit(3)", "ProcessDiedError process 1 ended by sys.exit(3) in superstep 1"),
@@ -125,6 +131,7 @@ bsplib.run(main)
 @pytest.mark.parametrize(
     "meanwhile", ["time.sleep(60)", pytest.param("while True: pass", marks=pytest.mark.slow)]
 )
+@pytest.mark.usefixtures("impatient")
 def test_an_error_after_which_others_do_not_come_is_printed_and_ends_the_job(outcome, meanwhile):
     began = time.monotonic()
     status, out, err = outcome(LONELY.format(meanwhile=meanwhile))
@@ -136,6 +143,7 @@ def test_an_error_after_which_others_do_not_come_is_printed_and_ends_the_job(out
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+@pytest.mark.usefixtures("impatient")
 def test_the_last_printed_lines_are_there_after_each_failure(outcome):
     for number in range(10):
         status, out, err = outcome(LONELY.format(meanwhile="time.sleep(60)"))
@@ -256,6 +264,7 @@ bsplib.run(endless)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
 def test_the_supersteps_of_a_run_that_was_ended_can_be_recovered(outcome, tmp_path):
     import subprocess  # noqa: PLC0415
     from pathlib import Path  # noqa: PLC0415

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import bsplib
 from bsplib.backends.mpi.launcher_environment import INSIDE
 from bsplib.errors import SyncMismatchError
 from tests.bsplib.random_programs.checks import check, check_fault
@@ -346,7 +347,8 @@ ACROSS = """
 import sys
 sys.path[:0] = [{root!r}]
 import bsplib
-from tests.bsplib.mpi.test_inside import everything, expected
+from bsplib.backends.table import own_rank
+from tests.bsplib.mpi.test_inside import everything
 from tests.bsplib.mpi.test_neighbours import has_neighbours, stage_more
 from tests.bsplib.random_programs.checks import check, check_fault
 from tests.bsplib.random_programs.faults import Breaker
@@ -377,16 +379,19 @@ def ends(bsp):
 if __name__ == "__main__":
     for nprocs in (3, 4):
         shared, done = zip(*bsplib.run(main, nprocs=nprocs, backend="mpi"))
-        print(shared, [seen for _, seen in done] == expected(nprocs))
-    there = bsplib.run(partitions, nprocs=4, backend="sim")
-    print(bsplib.run(partitions, nprocs=4, backend="mpi") == there)
+        print(shared)
+        print([seen for _, seen in done])
+    print(bsplib.run(partitions, nprocs=4, backend="mpi"))
     count = 0
     for seed in range({seeds}):
         program, faulty = program_of(seed), program_of(seed, Breaker)
         if program.nprocs in (3, 4):
             count += 1
             bsplib.run(stage_more, nprocs=4, backend="mpi")
-            check(program, "mpi", 0)
+            try:
+                check(program, "mpi", 0)
+            except bsplib.TraceError:
+                assert own_rank()  # only rank 0 has the trace
             check_fault(faulty, "mpi", 0)
     print(count > 0)
     try:
@@ -404,10 +409,14 @@ def test_two_processes_on_each_of_two_hosts(mpi, hosts, tmp_path):
     path.write_text(ACROSS.format(root=str(ROOT), seeds=8))
     command = on_ranks_of(hosts, mpi, 2, path)
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    names = {}
+    exec(ACROSS.format(root=str(ROOT), seeds=0), names)  # its functions
     assert done.stdout.splitlines() == [
-        "(True, True, False) True",
-        "(True, True, True, True) True",
-        "True",
+        "(True, True, False)",
+        str(expected(3)),
+        "(True, True, True, True)",
+        str(expected(4)),
+        str(bsplib.run(names["partitions"], nprocs=4, backend="sim")),
         "True",
         "SyncMismatchError",
         "True",

@@ -64,7 +64,7 @@ def test_a_process_runs_ahead_until_the_other_one_has_to_read(tmp_path):
                 Path(progress).write_text(str(step))
                 bsp.oblsync(0)
             return None
-        while not Path(progress).exists() or Path(progress).read_text() < str(MOST_AHEAD):
+        while not Path(progress).exists() or int(Path(progress).read_text() or 0) < MOST_AHEAD:
             time.sleep(0.01)
         time.sleep(0.3)
         ended = int(Path(progress).read_text())

@@ -261,13 +261,18 @@ def test_arguments_are_those_of_rank_0_and_classes_of_the_script_those_of_each_r
         def __init__(self, number):
             self.number = number
 
-    def main(bsp, pair, function):
-        return function(pair.number), isinstance(pair, Pair)
+    def main(bsp, pair):
+        return pair.number, isinstance(pair, Pair)
 
-    attempt(main, Pair(RANK), lambda number: 10 + number)
+    def call(bsp, function):
+        return function(bsp.pid)
+
+    attempt(main, Pair(10 + RANK))
+    attempt(call, lambda pid: pid + 10 * RANK)
     """
     status, lines, err = outcome(text)
-    assert (status, lines, err) == (0, in_all("[(10, True), (10, True), (10, True)]"), "")
+    expected = in_all("[(10, True), (10, True), (10, True)]", "[0, 1, 2]")
+    assert (status, lines, err) == (0, expected, "")
 
 
 def test_without_mpi4py_one_sentence_says_so(outcome):
