@@ -31,7 +31,7 @@ def keep(options: Options) -> KeptProcesses:
     )
 
 
-def _leading(nprocs: int) -> ranks.Ranks:
+def _leading(nprocs: int) -> ranks.AllRanks:
     """Return the ranks that this process leads.
 
     Raises:

@@ -32,7 +32,7 @@ from bsplib.backends import sigquit
 from bsplib.backends.blas import one_thread_in_main
 from bsplib.backends.launching import Carrier, Ended, Options, Report, Work
 from bsplib.backends.members import Whereabouts, from_stack
-from bsplib.backends.mpi.deadline import ended_after
+from bsplib.backends.mpi.ending import end_job, ended_after
 from bsplib.backends.mpi.launcher_environment import (
     Seat,
     dropped,
@@ -47,14 +47,12 @@ from bsplib.visible import text_of
 
 _Value = TypeVar("_Value")
 
-current: Ranks | None = None
+current: AllRanks | None = None
 """The ranks of which this process is one; None before it has joined them."""
 
 _TOGETHER_S = float(os.environ.get("BSP_MPI_TOGETHER_S", "1"))
 """Seconds after an error within which all have to come to a meeting or return, if the program is to
 go on. Tests need more where many share the cores."""
-_PASS_ON_S = 0.1
-"""Seconds for a launcher to pass on the last printed lines, before it learns that the job ends."""
 _JOB, _RESULT = range(2)
 _HEAD = Struct("<qq")
 """What rank 0 tells: its kind, and its bytes, which follow."""
@@ -83,11 +81,11 @@ class _Job(NamedTuple):
     arguments: Mapping[bytes, bytes]
     """By :func:`system_key` of a rank."""
     brought: Mapping[int, int]
-    """Ranks that bring shared arrays to their host, and the bytes of the arguments that they are
+    """AllRanks that bring shared arrays to their host, and the bytes of the arguments that they are
     sent instead."""
 
 
-def joined(seat: Seat) -> Ranks:
+def joined(seat: Seat) -> AllRanks:
     """Join the ranks; all of them call it.
 
     Args:
@@ -98,13 +96,13 @@ def joined(seat: Seat) -> Ranks:
     """
     global current  # noqa: PLW0603  # a process is in one job
     if current is None:
-        current = Ranks(seat)
+        current = AllRanks(seat)
         take_seat()
     return current
 
 
-class Ranks:
-    """See the head of this module.
+class AllRanks:
+    """All ranks, as one of them sees them; see the head of this module.
 
     Args:
         seat: the place of this process.
@@ -430,20 +428,6 @@ class Ranks:
         self._link.leave()
         if self._ends_mpi:
             self._mpi.Finalize()
-
-
-def end_job(text: str, status: int = 1) -> NoReturn:
-    """Print a text, and end all ranks with an exit status."""
-    from mpi4py import MPI  # noqa: PLC0415  # it has started
-
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, OSError, ValueError):  # there is none
-            stream.flush()
-    with contextlib.suppress(OSError):
-        os.write(2, text.encode(errors="backslashreplace"))
-    time.sleep(_PASS_ON_S)
-    MPI.COMM_WORLD.Abort(status)
-    os._exit(status)
 
 
 def _pieces(content: Any) -> list[memoryview]:

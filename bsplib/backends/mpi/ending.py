@@ -1,18 +1,22 @@
-"""The deadline of a run on ranks: each says where it is, then the job ends."""
+"""How a job of ranks is ended, and when: at the deadline of a run, each says where it is before."""
 
 from __future__ import annotations
 
 import contextlib
 import faulthandler
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 from bsplib.backends.members import Whereabouts
 
 STATUS = 124
 """Exit status of a job whose time is over, as that of the command ``timeout``."""
+_PASS_ON_S = 0.1
+"""Seconds for a launcher to pass on the last printed lines, before it learns that the job ends."""
 _SPEAK_S = 0.5
 """Seconds for all ranks to say where they are."""
 _DUMP_S = 0.25
@@ -48,8 +52,6 @@ def ended_after(
         with contextlib.suppress(OSError):
             os.write(2, text.encode(errors="backslashreplace"))
         time.sleep(_SPEAK_S if rank == 0 else 3 * _SPEAK_S)
-        from bsplib.backends.mpi.ranks import end_job  # noqa: PLC0415  # it imports this module
-
         end_job("", STATUS)
 
     faulthandler.dump_traceback_later(seconds + _DUMP_S, file=2)
@@ -59,3 +61,17 @@ def ended_after(
     finally:
         is_done.set()
         faulthandler.cancel_dump_traceback_later()
+
+
+def end_job(text: str, status: int = 1) -> NoReturn:
+    """Print a text, and end all ranks with an exit status."""
+    from mpi4py import MPI  # noqa: PLC0415  # it has started
+
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # there is none
+            stream.flush()
+    with contextlib.suppress(OSError):
+        os.write(2, text.encode(errors="backslashreplace"))
+    time.sleep(_PASS_ON_S)
+    MPI.COMM_WORLD.Abort(status)
+    os._exit(status)
