@@ -38,3 +38,21 @@ def test_the_lines_that_compute_sleep_and_wait_have_samples(recorded, tmp_path):
     assert lines[7].computing + lines[7].no_core > 0
     assert lines[15].blocked > lines[15].computing
     assert Doing.WAITING in run.samples["doing"]
+
+
+PICKLES = """
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+comm.allgather(list(range(100_000)))
+comm.Barrier()
+"""
+
+
+def test_pickles_are_measured_in_the_records_of_those_that_make_them(recorded, tmp_path):
+    assert recorded(PICKLES).status == 0
+    (run,) = join(tmp_path / "out.bsp.ranks").runs
+    for pid in range(run.nprocs):
+        mine = run.records[run.records["pid"] == pid]
+        assert mine["pickled_bytes"].sum() > 200_000
+        assert mine["pickling"].sum() > 100_000
