@@ -127,6 +127,10 @@ class Clock:
         """Return for how long the process has computed."""
         return self._ns - self._skipped_ns
 
+    def charges(self) -> bool:
+        """Tell whether it advances by charges alone."""
+        return self._charges
+
     def charge(self, seconds: float) -> bool:
         """Advance by a charge, and from now on by charges alone.
 

@@ -188,6 +188,9 @@ MAX_NUMBER = 2**53
 NOT_MEASURED = -1
 """Value of the fields of ``FROM_SYSTEM`` where the system has no source of them."""
 
+CHARGED = "the program charges the time of its computation"
+"""Why CPU time was not measured of a virtual processor whose clock advances by charges alone."""
+
 PAGE_FAULTS = ("comp_minor", "comp_major", "comm_minor", "comm_major")
 """The fields of a record that are numbers of page faults."""
 

@@ -179,7 +179,7 @@ def _run_with_records(
     # Imported here, since most runs record nothing.
     from bsplib.recording.parts import opened  # noqa: PLC0415
     from bsplib.recording.recorder import GroupRecords, Recorder  # noqa: PLC0415
-    from bsplib.recording.records import Host, root_group  # noqa: PLC0415
+    from bsplib.recording.records import CHARGED, Host, root_group  # noqa: PLC0415
     from bsplib.recording.spool import Spool  # noqa: PLC0415
 
     conditions, is_virtual = task.conditions, port.clock is not None
@@ -197,6 +197,8 @@ def _run_with_records(
             group = _kind(port, recorded=True)(port, terms, recording=recording)
             result = _run_main(task, group)
             spool.note(finished=port.now())
+        if port.clock is not None and port.clock.charges():
+            spool.define_measured({"cpu": CHARGED})
         if terms.passages is not None:
             spool.define_blocks(terms.passages.document())
         if alignment is not None:

@@ -53,8 +53,8 @@ bends only there was not seen."""
 _PER_DOUBLING = 3.0
 """By how many times the noise the band grows for each doubling beyond the measurements: the one
 number to which the bands are calibrated, on published, measured and simulated tables."""
-_MOST_PER_DOUBLING = math.log(2)
-"""By how much it grows at most, however noisy the measurements are: by one power of the size."""
+_MOST_PER_DOUBLING = 0.2
+"""By how much it grows at most: what more noise hides is in the hull of the rivals."""
 _BREAK_NOISE = 0.05
 """A formula of the user that leaves less noise has no break; and what is not predicted, since no
 smaller measurement shows it, counts as this."""
@@ -114,8 +114,8 @@ class Fit:
         arrays = np.broadcast_arrays(*(np.atleast_1d(each) for each in _arrays(values).values()))
         found = np.zeros(arrays[0].shape if arrays else (1,))
         for name, array in zip(values, arrays, strict=True):
-            low, high = self.measured.get(name, (1.0, 1.0))
-            if low > 0:
+            low, high = self.measured.get(name, (0.0, 0.0))
+            if low > 0:  # it is known, and what is fitted depends on it
                 found += np.abs(np.log2(np.maximum(array, 1e-300) / array.clip(low, high)))
         return found
 
@@ -329,7 +329,7 @@ def _beginning(values: Values, processes: str | None) -> Iterator[Term]:
     for name, array in values.items():
         if name == processes or np.ptp(array) == 0 or array.min() < 1:
             continue
-        shared = processes is not None and np.ptp(values[processes]) > 0
+        shared = processes is not None and np.ptp(values.get(processes, 0.0)) > 0
         of = f"({name}/{processes})" if shared else name
         distinct = np.unique(column(of, values))
         for place in distinct[1:-1]:

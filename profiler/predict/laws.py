@@ -103,12 +103,21 @@ def _laws_of(
     sample = _once({name: np.array(array) for name, array in named}, np.array(counts))
     if sample is None:
         return ()
-    found = _sums(sample) or _branches(sample) or _extremes(sample)
-    least = min((law.weight for law in found), default=0)
-    kept = [law for law in found if law.weight <= least + _AS_SIMPLE]
+    found = _sums(sample)
+    # A term whose function of p has few values in the runs is no law, but may rival one.
+    weak = _sums(sample, most=1, grids=True) if grids or not found else []
+    if not found or found[0].weight > _SIMPLE:
+        found = sorted([*found, *(_branches(sample) or _extremes(sample))], key=_weight)
+    most = found[0].weight + _AS_SIMPLE if found else 0
+    kept = [law for law in found if law.weight <= most]
     if grids:
-        kept += [law for law in _sums(sample, most=1, grids=True) if law not in kept]
-    return tuple(kept)
+        return tuple(dict.fromkeys([*kept, *weak]))
+    rivals = [law for law in weak if law.weight <= most and "grid" not in law.text]
+    return tuple(sorted([*kept, *rivals], key=_weight))
+
+
+def _weight(law: Law) -> int:
+    return law.weight
 
 
 def _once(values: dict[str, Vector], counts: Vector) -> _Sample | None:
@@ -141,7 +150,7 @@ def _sums(sample: _Sample, most: int = 3, *, grids: bool = False) -> list[Law]:
         subsets = np.array([*itertools.combinations(chosen, count)], np.intp)
         found = [*_exact(subsets.reshape(-1, count), terms, columns, sample, grids=grids)]
         if found:
-            return sorted(found, key=lambda law: law.weight)
+            return sorted(found, key=_weight)
     return []
 
 
@@ -425,7 +434,7 @@ def _extremes(sample: _Sample) -> list[Law]:
             first, second = (_product(f, terms[each].text) for f, each in pairs)
             weight = terms[one].weight + terms[other].weight + 3
             found.append(Law(f"{name}({first}, {second})", weight))
-    return sorted(found, key=lambda law: law.weight)
+    return sorted(found, key=_weight)
 
 
 def _is_shown(term: CountedTerm, given: NDArray[np.bool_], sample: _Sample) -> bool:
@@ -464,4 +473,4 @@ def _branches(sample: _Sample) -> list[Law]:
                 found.append(Law(" + ".join(kept), weight, f"{name} >= {bound:g}"))
             if found:
                 break
-    return sorted(found, key=lambda law: law.weight)
+    return sorted(found, key=_weight)

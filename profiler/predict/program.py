@@ -17,7 +17,7 @@ from bsplib.profiler.predict.laws import Law, depends_on, laws_of
 from bsplib.profiler.predict.observed import Chain, ObservedProgram, Quantities, observe
 from bsplib.profiler.predict.values import PROCESSES
 from bsplib.profiler.prices import recorded_machine
-from bsplib.recording.records import RECORD, TRAFFIC, Run, root_group
+from bsplib.recording.records import CHARGED, RECORD, TRAFFIC, Run, root_group
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -152,7 +152,8 @@ class ProgramModel:
     """Where a variable comes from that has another name in the program, or was given."""
 
     least_s = 0.05
-    """Real runs have to be as long as this: of shorter ones caches and first calls decide."""
+    """Runs have to be as long as this unless they charge: caches and first calls decide shorter
+    ones, on virtual processors, too."""
 
     @property
     def root(self) -> str:
@@ -178,8 +179,8 @@ class ProgramModel:
 
     @property
     def longest_s(self) -> float:
-        """The time in ``main`` of the longest real run; infinite on virtual processors."""
-        if self.meta.get("backend") == "sim":
+        """The time in ``main`` of the longest run; infinite where programs charge their time."""
+        if self.meta.get("charged"):
             return math.inf
         return max(each.elapsed_s for each in self.observed.observations)
 
@@ -238,7 +239,10 @@ def _meta(runs: Sequence[Run]) -> dict[str, Any]:
     return {
         name: value if all(run.meta.get(name) == value for run in runs) else None
         for name, value in first.items()
-    } | {"program": first["program"]}
+    } | {
+        "program": first["program"],
+        "charged": all(run.measured.get("cpu") == CHARGED for run in runs),
+    }
 
 
 class _Learner:
@@ -335,10 +339,7 @@ class _Learner:
         used = depends_on(part, counts[some])
         rows = np.stack([*(part[name] for name in used), counts[some]])
         kept = np.unique(rows, axis=1, return_index=True)[1]
-        part = {
-            name: column[kept] if name in used else np.full(len(kept), column[0])
-            for name, column in part.items()
-        }
+        part = {name: part[name][kept] for name in used}
         return Learned(fit=choose(part, counts[some][kept], PROCESSES))
 
     def _typical(self, seconds: Sequence[float]) -> Learned:
@@ -348,4 +349,18 @@ class _Learner:
         seconds = np.array([row.comp for row in rows])
         if seconds.max(initial=0.0) < self._least_s / 10:
             return self._typical(seconds.tolist())
-        return self._fitted(seconds, passed & (seconds > 0))
+        some = passed & (seconds > self._least_s / 10)
+        found = self._fitted(seconds, some)
+        return found if some[passed].all() else replace(found, times=self._whether(passed, some))
+
+    def _whether(self, passed: NDArray[np.bool_], some: NDArray[np.bool_]) -> Learned:
+        """Return where there is anything, as 0 or 1; both if the larger runs do not tell."""
+        part = {name: column[passed] for name, column in self._values.items()}
+        counts = some[passed].astype(float)
+        if laws := laws_of(part, counts):
+            return Learned(laws)
+        for column in part.values():  # as a branch: of its larger side two values suffice
+            larger = counts[column >= np.unique(column)[-2:][0]]
+            if np.ptp(column) > 0 and np.ptp(larger) == 0:
+                return Learned((Law(f"{larger[0]:g}", 0),))
+        return Learned((Law("1", 0), Law("0", 0)))

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from bsplib.console import Console
     from bsplib.profiler.predict.times import Predicted, TimingModel
 
-_FACTOR = 4
-_ALIKE = 1.02
-"""Predictions whose ratio is at most this are as good as equal."""
-
 
 def show(model: TimingModel, console: Console, points: Sequence[Predicted] = ()) -> None:
     """Print a sentence for each point, the formula with its coefficients, and what is doubtful.
@@ -110,13 +106,5 @@ def _quality(model: TimingModel) -> str:
 def _remarks(model: TimingModel) -> Iterator[str]:
     if model.fit.doubt:
         yield f"Doubt: {model.fit.doubt}."
-    point = model.beyond(_FACTOR)
-    between = model.rivals_at(point) if point else None
-    if between is not None and between[1] > _ALIKE * between[0]:
-        at = ", ".join(f"{name} = {value:g}" for name, value in point.items())
-        yield (
-            f"The measurements do not tell this formula from others; at {at} they predict "
-            f"{between[0]:.4g} to {between[1]:.4g}."
-        )
     for text in model.untried:
         yield f"Not tried: {text}."

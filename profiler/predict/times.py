@@ -113,21 +113,6 @@ class TimingModel:
         ]
         return found
 
-    def beyond(self, factor: float) -> dict[str, float]:
-        """Return a point beyond the measurements: this times the greatest of each variable."""
-        varied = self.timings.varied
-        return {
-            name: float(self.timings.values[name].max()) * (factor if name in varied else 1)
-            for name in self.variables
-        }
-
-    def rivals_at(self, point: Mapping[str, float]) -> tuple[float, float] | None:
-        """Return the least and greatest time that formulas as good as this one predict."""
-        arrays = {name: np.array([float(value)]) for name, value in point.items()}
-        good = [each for each in self.fit.rivals if each.weight > _AS_GOOD]
-        found = [float(each.at(arrays)[0]) for each in good]
-        return (min(found), max(found)) if found else None
-
     def as_json(self, points: Mapping[str, Predicted] | None = None) -> dict[str, Any]:
         """Return everything as numbers and text that JSON holds.
 
@@ -201,10 +186,6 @@ class TimingModel:
         with io.StringIO() as text:
             show(self, Console(file=text, width=100, no_color=True))
             return text.getvalue().rstrip()
-
-
-_AS_GOOD = 0.1
-"""A formula is as good as the best one if it has a tenth of its weight."""
 
 
 def fit_timings(

@@ -77,6 +77,17 @@ def test_from_some_number_of_processes_on_there_is_another_superstep():
     assert law.at(FAR) == 2
 
 
+def test_a_term_with_few_values_rivals_a_branch():
+    """n log p (log p + 1) / p is n, 3/2 n, 3/2 n."""
+    found = predicted(lambda n, p: n * np.log2(p) * (np.log2(p) + 1) / p)
+    assert found == {4096 * 30 / 32, 4096 * 3 / 2}
+
+
+def test_a_simple_branch_wins_over_a_sum_of_rare_terms():
+    values = {"p": np.array([2.0, 4, 8, 16])}
+    assert laws_of(values, np.array([0.0, 1, 1, 1]))[0].where == "p >= 4"
+
+
 def test_a_branch_is_not_made_of_a_single_value():
     assert not laws_of(*grid(lambda n, p: {2: 3, 4: 5, 8: 12}[p]))
 

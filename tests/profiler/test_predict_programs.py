@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -277,14 +278,95 @@ def test_the_command_learns_from_traces_and_predicts_from_the_model(recorded, tm
     assert "most of it test_predict_programs.py line " in " ".join(done.output.split())
 
 
-def test_real_runs_that_are_short_are_too_short_to_tell(tmp_path, monkeypatch):
-    monkeypatch.setattr(ProgramModel, "least_s", 1e6)  # whatever this computer takes
+def measured(bsp, n):
+    np.sort(np.arange(n)[::-1])
+    bsp.allgather(np.zeros(n))
+
+
+def little(folder, main, **how):
     runs = []
     for n in (64, 128, 256):
         for p in (1, 2):
-            path = tmp_path / f"{n}-{p}.bsp"
-            bsplib.run(solver, n, nprocs=p, profile=path)
+            path = folder / f"{n}-{p}.bsp"
+            bsplib.run(main, n, nprocs=p, profile=path, **how)
             runs.append((read_trace(path).runs[0], {"n": float(n)}, ()))
-    text = str(predict_run(learn(runs), 2, {"n": 1024}, THERE))
+    return runs
+
+
+@pytest.mark.parametrize("how", [{}, {"backend": "sim", "machine": THERE}])
+def test_runs_with_measured_time_that_are_short_are_too_short_to_tell(tmp_path, monkeypatch, how):
+    monkeypatch.setattr(ProgramModel, "least_s", 1e6)  # whatever this computer takes
+    text = str(predict_run(learn(little(tmp_path, measured, **how)), 2, {"n": 1024}, THERE))
     assert text.startswith("Not known beyond the runs: ")
     assert "too short to tell: these runs take at most " in text
+
+
+def test_no_run_is_too_short_whose_time_is_charged(tmp_path, monkeypatch):
+    monkeypatch.setattr(ProgramModel, "least_s", 1e6)
+    runs = little(tmp_path, solver, backend="sim", machine=THERE)
+    assert predict_run(learn(runs), 2, {"n": 1024}).too_short_s is None
+
+
+PROGRAM = """
+import sys, bsplib
+
+def main(bsp, n):
+    bsp.charge(1e-8 * n / bsp.nprocs)
+    bsp.allgather(bytes(n // bsp.nprocs))
+
+if __name__ == "__main__":
+    bsplib.run(main, int(sys.argv[1]))
+"""
+
+
+@pytest.mark.slow
+def test_the_command_makes_the_runs_that_it_learns_from(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    run = f"{sys.executable} -m bsplib run --backend sim --machine ideal:g=2e-9,l=2e-5 -n {{p}}"
+    maker = ["--run", f"{run} --profile {{trace}} program.py {{n}}"]
+    done = CliRunner().invoke(bsp_main, ["predict", *maker, "--budget", "5m", "--at", "n=4096,p=8"])
+    assert done.exit_code == 0, done.output
+    first, *_ = done.output.splitlines()
+    assert first == "running n = 16, p = 1"
+    assert "Believed at n = 4096 on 8 processes of ideal" in done.output
+    assert "3,584" in done.output  # bytes of the h-relation, of seven pieces
+    assert len([*tmp_path.glob("run-*.bsp")]) >= 9
+    done = CliRunner().invoke(bsp_main, ["predict", *maker, "--budget", "1m", "--at", "n=4096"])
+    assert "predict: --at needs the number of processes, as in --at n=2^20,p=64" in done.output
+
+
+def hypercube(bsp, n):
+    charge(bsp, 1e-8 * n / bsp.nprocs)
+    stages = bsp.nprocs.bit_length() - 1
+    for _ in range(stages * (stages + 1) // 2):
+        bsp.send(bsp.pid ^ 1, np.zeros(n // bsp.nprocs))
+        bsp.sync()
+
+
+def two_branches(bsp, n):
+    charge(bsp, 1e-6)
+    bsp.sync()
+    if n > 256:
+        charge(bsp, 1e-8 * n)
+    if bsp.nprocs > 2:
+        bsp.sync()
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("program", [hypercube, two_branches])
+def test_what_two_laws_give_is_between_them_and_what_no_large_run_has_is_nothing(program, tmp_path):
+    def run(n, p):
+        path = tmp_path / f"{n}-{p}.bsp"
+        bsplib.run(program, n, nprocs=p, backend="sim", machine=THERE, profile=path)
+        return read_trace(path).runs[0], {"n": float(n)}, ()
+
+    prediction = predict_run(learn([run(n, p) for n in SIZES for p in COUNTS]), 32, {"n": 8192})
+    (true,) = observe([run(8192, 32)]).observations
+    for each in prediction.chains:
+        for name in ("h", "comp"):
+            value = each.values[name]
+            wanted = getattr(true.of(each.model.chain), name)
+            assert value.low * (1 - 1e-9) <= wanted <= value.high * (1 + 1e-9)
+    assert prediction.low_s <= true.elapsed_s <= prediction.high_s
+    assert prediction.high_s < 3 * prediction.low_s
