@@ -68,6 +68,8 @@ def run_process(
         channel.send(work.alone(context.pid, lambda: ShmPort.of_root(context), channel.send))
         tell_of_threads(context.pid)
         return
+    if context.waiting.yields:
+        context.waiting.move_to_own_core()  # the system may have started all on that of the caller
     channel.send(READY)
     runner: JobRunner | None = None
     root = KeptPort(context)

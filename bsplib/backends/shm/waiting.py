@@ -89,7 +89,7 @@ class Waiting:
             self.yields,
             self._sleeps,
             fences.posts_need_fence,
-            self._move_to_own_core,
+            self.move_to_own_core,
         )
 
     # -- waiting --------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class Waiting:
                 raise Stopped
             suspect()
 
-    def _move_to_own_core(self) -> None:
+    def move_to_own_core(self) -> None:
         """Leave a core that this process may share with the process that it waits for.
 
         After the move the system may place this process on any core again.
