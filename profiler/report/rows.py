@@ -36,8 +36,6 @@ class RowChoice:
     """Greatest number of calls from ``main`` to a node; None: any."""
 
     def __post_init__(self) -> None:
-        if self.sort == "cost":
-            raise ValueError("the order cost is called time now: what is booked at a node")
         if self.sort not in SORTS:
             raise ValueError(f"no order is called {self.sort!r}; they are {', '.join(SORTS)}")
 

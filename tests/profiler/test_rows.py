@@ -23,7 +23,6 @@ from bsplib.profiler.report.rows import RowChoice, choose
 from bsplib.profiler.rows import AMOUNTS, METRIC_UNITS
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace
-from bsplib.sync_kinds import Kind
 from bsplib.webui.services import describe_graph
 from tests.bsplib.random_programs.checks import record
 from tests.bsplib.random_programs.generator import Narrow
@@ -32,7 +31,7 @@ from tests.drawn import examples
 
 from .test_book import any_program
 from .test_properties import programs
-from .test_windows_of_waits import of_mpi
+from .test_windows_of_waits import late_for_messages, of_mpi
 
 
 def written(run, name, **options):
@@ -123,18 +122,7 @@ def test_all_outputs_say_the_same_of_real_processes(seed):
 
 
 def test_all_outputs_say_the_same_of_a_program_of_mpi4py(script):
-    program = script(2)
-    for late in (20_000, 90_000, 40_000):
-        program.step(
-            "main receive",
-            w=[10_000, late],
-            waits=[late - 10_000, 0],
-            puts=[(1, 0, 8)],
-            kind=Kind.OBLSYNC,
-        )
-    made = program.run()
-    keys = zip(made.records["pid"].tolist(), made.records["superstep"].tolist(), strict=True)
-    at = {key: row for row, key in enumerate(keys)}
+    made, at = late_for_messages(script, (20_000, 90_000, 40_000))
     check(of_mpi(made, [(at[0, step], at[1, step]) for step in range(3)]))
 
 

@@ -26,12 +26,10 @@ def of_mpi(run, waits):
     return replace(run, stacks=stacks, waits=np.array(sorted(waits), WAIT))
 
 
-@pytest.fixture
-def run(script):
-    """Process 1 is late for 40 messages; some are waited for two supersteps later."""
-    program, rng = script(2), np.random.default_rng(5)
-    for _ in range(40):
-        late = int(rng.integers(20_000, 90_000))
+def late_for_messages(script, lates):
+    """Return a run in which process 1 is late for messages, and the place of each record."""
+    program = script(2)
+    for late in lates:
         program.step(
             "main receive",
             w=[10_000, late],
@@ -41,7 +39,14 @@ def run(script):
         )
     made = program.run()
     keys = zip(made.records["pid"].tolist(), made.records["superstep"].tolist(), strict=True)
-    place = {key: at for at, key in enumerate(keys)}
+    return made, {key: at for at, key in enumerate(keys)}
+
+
+@pytest.fixture
+def run(script):
+    """Process 1 is late for 40 messages; some are waited for two supersteps later."""
+    lates = np.random.default_rng(5).integers(20_000, 90_000, 40).tolist()
+    made, place = late_for_messages(script, lates)
     waits = [(place[0, step], place[1, max(0, step - 2 * (step % 3 == 0))]) for step in range(40)]
     return of_mpi(made, waits)
 
