@@ -177,9 +177,8 @@ class Paths:
         old = before[halo:]
         after = [np.where(old < 0, 0, ns[old]) if ns.any() else ns[halo:] for ns in _after(account)]
         strands: list[NDArray[Any]] = [*_own(account), *after, self._started_later()]
-        self._target, cut = self._targets()
-        self._next = target = self._going_on()
-        self._cut = cut
+        target, cut = self._targets()
+        self._target, self._cut = target, cut
         known, pid = old >= halo, self._pid[halo:]
         position = np.append(np.full(halo, -1), account.position)
         rank, lead_rank = ranks(run, int(tail.nodes.rank.max()) + 1)
@@ -238,18 +237,6 @@ class Paths:
         cut[waiting, 1] = np.minimum(since / np.maximum(left, 1), 1.0)
         cut[waiting, 0] = ((since - left) / np.maximum(lasted - left, 1)).clip(0.0, 1.0)
         return target, cut
-
-    def _going_on(self) -> Ints:
-        """Return for each record the node from which the path of its process goes on.
-
-        A process that waited less than a tenth of a superstep of a sub-group goes on from its own:
-        so a sub-group that is late as a whole has the work of all of it on its paths, and not only
-        that of the last one.
-        """
-        records = self._account.run.records
-        idle, lasted = records["released"] - records["arrive"], records["arrive"] - records["start"]
-        alike = (records["group"] > 0) & (records["kind"] == Kind.SYNC) & (_LATE * idle < lasted)
-        return np.where(alike, self._first + np.arange(self._count), self._target)
 
     def _leads(self, fresh: Nodes, rank: Ints, origin: Ints, position: Ints) -> Nodes:
         """Return nodes for what processes computed before they opened a sub-group.
@@ -407,7 +394,7 @@ class Paths:
         last[self._before[self._before >= 0]] = False
         rows = self._halo + np.flatnonzero(last[self._halo :])
         tip, cut = self._tip.copy(), self._tip_cut.copy()
-        tip[self._pid[rows]] = self._next[rows]
+        tip[self._pid[rows]] = self._target[rows]
         cut[self._pid[rows]] = self._cut[rows]
         return _tail(self.nodes, tip, cut)
 
