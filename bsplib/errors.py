@@ -34,7 +34,10 @@ sent from process to process; ``pid`` and ``superstep`` are set where they are k
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class BspError(Exception):

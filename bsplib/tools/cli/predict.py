@@ -213,6 +213,8 @@ def _machines(names: Sequence[str]) -> dict[str, Machine]:
 
 def _files(target: Path) -> Iterator[Path]:
     """Yield the traces of a folder, or the file itself."""
+    if not target.exists():
+        raise UsageError(f"{target}: cannot be read: No such file or directory")
     if not target.is_dir():
         yield target
         return
