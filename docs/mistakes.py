@@ -290,7 +290,8 @@ def main(bsp):
         total = half.allreduce(1)
     return half.allreduce(total)  # here
 """,
-        "A sub-group ends with its block; behind it use the group that was divided, here `bsp`.",
+        "A sub-group ends with its block; behind it use the group that was divided, here `bsp`. A "
+        "later block `with half:` opens the sub-group again.",
         ["this group cannot be used: it has been left", "use the group of which", "[process 0,"],
     ),
     Mistake(

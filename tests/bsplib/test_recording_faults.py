@@ -568,7 +568,7 @@ def test_a_program_killed_while_it_writes_its_trace_leaves_the_records_and_no_ot
             bsp.sync()
 
         if __name__ == "__main__":
-            trace._read = lambda path: os.kill(os.getpid(), signal.SIGKILL)
+            trace._reader = lambda path: os.kill(os.getpid(), signal.SIGKILL)
             bsplib.run(main, nprocs=2, backend="sim", profile=sys.argv[1])
         """,
         str(path),

@@ -89,6 +89,8 @@ def sound_parts(record):
     ):
         return False
     start, arrive, _, end, calls, sub = (int(record[name]) for name in RECORD.names[5:11])
+    if record["pickling"] > end - start:
+        return False
     return all(
         max(record[f"{part}_cpu"], 0) + max(record[f"{part}_ready"], 0) <= elapsed
         for part, elapsed in (

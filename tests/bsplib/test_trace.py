@@ -545,7 +545,7 @@ def test_records_that_cannot_be_are_refused(path, run, row, field, value, fault)
         ("partner", -1, "a partner outside 0 .. 1"),
         ("partner", 2, "a partner outside 0 .. 1"),
         ("partner", 0, "a partner that is not another process of its group"),
-        ("direction", 8, "a direction outside 0 .. 7"),
+        ("direction", 2, "a direction outside 0 .. 1"),
         ("bytes", -1, "a bytes outside 0"),
         ("bytes", 2**53 + 1, "a bytes outside 0"),
         ("messages", -1, "a messages outside 0"),

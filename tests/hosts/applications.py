@@ -130,7 +130,7 @@ def _prepared(argument: Any, folder: Path) -> Any:
     files = {name: folder / f"{name}.parquet" for name in INPUTS}
     for name, file in files.items():
         if not file.exists():
-            own = file.with_suffix(f".{os.getpid()}")  # all ranks of a run write the same
+            own = file.with_name(f"{os.getpid()}-{file.name}")  # all ranks of a run write the same
             write_tables([_table(argument, name)], own)
             own.replace(file)
     return files

