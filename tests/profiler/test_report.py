@@ -203,9 +203,9 @@ def test_the_verdict_stands_before_the_table(broadcasts):
     title, first, last, *rest = printed(broadcasts, width=300).splitlines()
     assert title == "run 1: bcast.py, 2 processes, backend shm, 6.00 ms, complete"
     assert first == (
-        "3.00 of 6.03 ms (50%) are lost in bcast_onestage (app.py line 9), by process 0, while the "
-        "others have nothing in 3 supersteps (fixed straggler); shared evenly the run would take "
-        "3.03 ms, as short there as on the others 27.0 µs."
+        "3.00 of 6.03 ms (50%) are lost in bcast_onestage (app.py line 9), called by foo at line "
+        "12 and from 1 other line, by process 0 (fixed straggler); shared evenly the run would "
+        "take 3.03 ms, as short there as on the others 27.0 µs."
     )
     assert last == "The other 50%: useful computation 50%."
     assert any("loss" in line for line in rest)
@@ -438,11 +438,12 @@ def test_of_a_node_its_losses_are_told_with_its_place(broadcasts):
     text = printed(broadcasts, node="bcast_onestage")
     first = text.splitlines()[1]
     assert first.startswith(
-        "3.00 of 6.03 ms (50%) are lost in bcast_onestage (app.py line 9), by process 0, "
+        "3.00 of 6.03 ms (50%) are lost in bcast_onestage (app.py line 9), called by foo at "
     )
     text = printed(broadcasts, node="bar")
     assert text.splitlines()[1].startswith("3.00 of 6.03 ms (50%) are lost")
-    assert "foo" not in text.partition("critical path")[0].replace("(from foo, bar)", "")
+    table = text.partition("\n\n")[2].partition("critical path")[0]
+    assert "foo" not in table.replace("(from foo, bar)", "")
     assert re.search(r"^bar: app.py:\d+, id n[0-9a-f]{16}$", text, re.MULTILINE)
 
 
