@@ -353,7 +353,7 @@ def test_page_faults_of_memory_that_is_new_each_time_have_a_sentence(sampled, tm
         if each.kind == "time in the system"
     ]
     line = makes_large_arrays.__code__.co_firstlineno + 2
-    assert re.search(rf"computed at line {line}( in 15 supersteps)? \(for ", told.text)
+    assert re.search(rf"computed at line {line}( in .*supersteps)? \(for ", told.text)
     assert "page faults: memory that is new each time)" in told.text
 
 
