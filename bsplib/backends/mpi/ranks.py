@@ -81,7 +81,7 @@ class _Job(NamedTuple):
     arguments: Mapping[bytes, bytes]
     """By :func:`system_key` of a rank."""
     brought: Mapping[int, int]
-    """AllRanks that bring shared arrays to their host, and the bytes of the arguments that they are
+    """Ranks that bring shared arrays to their host, and the bytes of the arguments that they are
     sent instead."""
 
 
