@@ -77,7 +77,8 @@ def test_ranks_agree_on_hashes_where_the_launcher_keeps_the_environment_to_itsel
     command = ("sh", "-c", f'shift 2; exec {start} "$@"', "sh")
     words = ("run", "--backend", "mpi", "-n", "3", "--mpiexec", shlex.join(command), "SCRIPT")
     status, out, err = bsp(*words, **mpi.variables(crowded=True))
-    assert (status, err, out.splitlines()[-1]) == (0, "", "1 3")
+    assert (status, err) == (0, "")
+    assert "1 3" in out.splitlines()  # the launcher may show what another rank wrote after it
 
 
 @pytest.mark.slow
