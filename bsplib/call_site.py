@@ -22,6 +22,8 @@ _OUTERMOST = (_CALLS_MAIN, "run_process")
 _ENDS_MAIN = "_finish"
 _DOES_ITEMS = "do_items"
 """The program of ``bsplib.map``, below which there may be no line of the user."""
+_CALLS_FUNCTION = "_call_function"
+"""The part of it that calls the function of the user."""
 _WRAPPERS = ("paused", "settled", "timed", "__next__", "pid", "nprocs", "machine")
 """Names of functions that wrap primitives, and of properties: they are no primitives."""
 _BELOW_CORE = {
@@ -117,18 +119,23 @@ def is_of_handler(error: BaseException) -> bool:
             library, numpy and zstandard.
     """
     return not all(
-        is_own_file(file) or _is_called_here(file)
+        is_own_file(file) or is_called_by_bsplib(file)
         for file, *_ in stack_of_error(error.__traceback__)
     )
 
 
-def _is_called_here(file: str) -> bool:
+def is_called_by_bsplib(file: str) -> bool:
     """Tell whether a file is of the standard library, or of a package that bsplib calls."""
     called = [sys.modules[name] for name in ("numpy", "zstandard") if name in sys.modules]
     folders = tuple(folder + os.sep for package in called for folder in package.__path__)
     packages = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
     is_library = is_installed(file) and not any(name in file for name in packages)
     return is_library or file.startswith(folders)
+
+
+def does_items(code: CodeType) -> bool:
+    """Tell whether code is the part of ``bsplib.map`` that calls the function of the program."""
+    return code.co_name == _CALLS_FUNCTION and is_own(code)
 
 
 def code_of_map(frame: FrameType) -> CodeType | None:

@@ -10,7 +10,7 @@ import dis
 import functools
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import CodeType
 
@@ -93,11 +93,31 @@ class LineSampler:
             return (Frame("", call_site.END, 0, 0, library=True),), False
         frames = [
             Frame(code.co_filename, code.co_qualname, code.co_firstlineno, line)
-            for code, _, line in places
-            if not call_site.is_own(code)
+            for code, line in _of_program(places)
         ] or [Frame("", call_site.IN_MAP, 0, 0, library=True)]
         outer = () if is_whole else (_CUT,)
-        return (*outer, *dict.fromkeys(reversed(frames))), _is_call(places)
+        return (*outer, *dict.fromkeys(frames)), _is_call(places)
+
+
+def _of_program(places: list[Place]) -> Iterator[tuple[CodeType, int]]:
+    """Yield the calls of a stack that are the program's, the outermost first, with their lines.
+
+    What bsplib has called of the standard library or of numpy, such as the reader of a file, is no
+    part of the program, but for a function whose items ``bsplib.map`` does.
+    """
+    is_called_by_bsplib = False
+    for code, _, line in reversed(places):
+        if call_site.is_own(code):
+            is_called_by_bsplib = not call_site.does_items(code)
+        elif not (is_called_by_bsplib and _is_of_library(code.co_filename)):
+            is_called_by_bsplib = False
+            yield code, line
+
+
+@functools.lru_cache(1024)
+def _is_of_library(file: str) -> bool:
+    """Tell whether bsplib calls code of a file by itself: also methods that a dataclass makes."""
+    return file == "<string>" or call_site.is_called_by_bsplib(file)
 
 
 def _is_call(places: list[Place]) -> bool:

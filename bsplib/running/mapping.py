@@ -208,7 +208,7 @@ def _do(
     for first, last in stretches:
         before = len(done.results)
         try:
-            _call(function, loop, range(first, last), done.results)
+            _call_function(function, loop, range(first, last), done.results)
         except Exception as error:
             number = first + len(done.results) - before
             with suppress(Exception):  # a foreign __setattr__ may forbid it
@@ -217,7 +217,9 @@ def _do(
     done.stretches.extend(stretches)
 
 
-def _call(function: Callable[..., Any], loop: _Loop, numbers: range, results: list[Any]) -> None:
+def _call_function(
+    function: Callable[..., Any], loop: _Loop, numbers: range, results: list[Any]
+) -> None:
     """Append what the function returns for the items of these numbers."""
     count = len(results) + len(numbers)
     call = starmap if loop.are_arguments else builtins.map

@@ -5,19 +5,24 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bsplib
+from bsplib.call_site import END
 from bsplib.core import BUILD, sampling
 from bsplib.core.sampling import Sampler, why_not
+from bsplib.machine.parameters import load_machine
 from bsplib.profiler.lines import lines_of
 from bsplib.profiler.loss_lines import stretch_of
 from bsplib.profiler.report import print_report
@@ -25,6 +30,7 @@ from bsplib.recording.records import Doing, Frame
 from bsplib.recording.trace import read_trace
 
 needs_sampler = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it samples")
+LIBRARY = Path(bsplib.__file__).parent / "machine/library"
 BLOCK = bytes(2_000_000)
 
 
@@ -192,6 +198,12 @@ def makes_large_arrays(bsp):
         bsp.sync()
 
 
+def reads_machines(bsp, file):
+    for _ in range(50):
+        load_machine(file)
+    bsp.sync()
+
+
 def recurses(bsp, depth):
     if depth:
         return recurses(bsp, depth - 1)
@@ -244,6 +256,20 @@ def test_time_inside_an_operator_is_not_booked_to_the_line_after_it(sampled):
     first = hashes_by_an_operator.__code__.co_firstlineno
     whole = {line.line - first: line.whole.total for line in lines_of(run)}
     assert whole.get(8, 0) < whole[7]
+
+
+@needs_sampler
+def test_what_bsplib_calls_of_the_standard_library_is_no_function_of_the_program(sampled, tmp_path):
+    file = shutil.copy(LIBRARY / "cray-t3e-mpi.toml", tmp_path)
+    _, run = sampled(reads_machines, file)
+    assert set(functions(run, inner=True)) <= {"reads_machines", END}
+
+
+@needs_sampler
+def test_a_function_of_the_standard_library_that_map_calls_is_one_of_the_program(tmp_path):
+    path = tmp_path / "trace.bsp"
+    bsplib.map(textwrap.fill, ["a few words " * 2000] * 8, nprocs=2, profile=path)
+    assert functions(read_trace(path).runs[-1])["fill"] > 0
 
 
 @pytest.mark.lengthy
