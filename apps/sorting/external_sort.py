@@ -54,7 +54,7 @@ from bsplib.apps.sorting.keycheck import fingerprint, in_order, make_keys
 from bsplib.apps.sorting.keyfile import PAGE, channel, find_keys
 from bsplib.apps.sorting.keys import DISTRIBUTIONS, Keys
 from bsplib.apps.sorting.overlapped_io import Buffer, make_buffers, stream
-from bsplib.apps.sorting.workspace import MADE_KEYS, scratch_folder, workspace
+from bsplib.apps.sorting.workspace import scratch_folder, workspace
 from bsplib.command_options import force_option
 from bsplib.visible import visible_lines
 
@@ -389,7 +389,7 @@ def command(source: Path | None, target: Path | None, place: ProgramRun, **how: 
         made["dtype"] = how.pop("dtype") or np.dtype(float)
         temporary = Path(tempfile.gettempdir())
         with scratch_folder(temporary) as folder, drawn("make keys") as tell:
-            path = make_keys(folder / MADE_KEYS, tell=tell, **made).path
+            path = make_keys(folder / "keys.npy", tell=tell, **made).path
             _sort_and_report(path, None, place, **{**how, "dtype": None, "check": True})
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""

@@ -73,7 +73,7 @@ def main(
     *,
     rooted: bool = False,
     progress: bool = False,
-    key: str | Sequence[str] | None = None,
+    key: str | None = None,
     stable: bool = False,
     **made: Any,
 ) -> Records:
@@ -112,7 +112,7 @@ def sort_blocks(
     bsp: bsplib.Group,
     block: Records,
     *,
-    key: str | Sequence[str] | None = None,
+    key: str | None = None,
     stable: bool = False,
     begin: Step = unseen,
 ) -> Records:
@@ -124,8 +124,7 @@ def sort_blocks(
         bsp: the group.
         block: the records of this process, in one dimension, of a dtype that numpy
             sorts and that is the same on all processes; not changed.
-        key: field or fields by which records are sorted, the first one first; all of
-            a record if None.
+        key: field by which records are sorted; default: the whole record.
         stable: records of equal keys stay in the order (process, position).
         begin: is called with the name of each M-step as it begins.
 

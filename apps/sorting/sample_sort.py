@@ -151,7 +151,7 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
     bsp: bsplib.Group,
     block: Records,
     *,
-    key: str | Sequence[str] | None = None,
+    key: str | None = None,
     stable: bool = False,
     oversampling: float | str = OVERSAMPLING,
     sample_sort: str = "one",
@@ -168,8 +168,7 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
         bsp: the group.
         block: the records of this process, in one dimension, of a dtype that numpy
             sorts and that is the same on all processes; not changed.
-        key: field or fields by which records are sorted, in the order of comparison;
-            default: the whole record.
+        key: field by which records are sorted; default: the whole record.
         stable: whether records of equal keys keep the order (process, position).
         oversampling: s: each process samples s p records if blocks are equal, otherwise
             in proportion to its block, and at most all its records.

@@ -389,7 +389,7 @@ FOR_FEW_PROGRAMS = {
     *("dataclasses", "greenlet", "traceback", "zlib", "bsplib.machine"),
     *("bsplib.primitives.checking", "bsplib.transfers.checker", "bsplib.transfers.watch"),
     *(f"bsplib.core.{name}" for name in ("observed", "log", "sampling", "switch", "virtual")),
-    *(f"bsplib.apps.kernels.{name}" for name in ("numbering", "radix", "sums")),
+    *(f"bsplib.apps.kernels.{name}" for name in ("numbering", "sums")),
 }
 """What a program loads when it does what only some programs do, or starts processes."""
 

@@ -161,15 +161,14 @@ def rows(size=500):
 @pytest.mark.parametrize("backend", ["shm", "sim"])
 @pytest.mark.parametrize("nprocs", [1, 2, 3, 7])
 @pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
-@pytest.mark.parametrize("key", ["count", "name", "price", ("name", "count"), ["price", "name"]])
+@pytest.mark.parametrize("key", ["count", "name", "price"])
 def test_records_of_equal_keys_stay_in_their_order(machine, sort, key, nprocs, backend):
     module, how = sort
     table = rows()
     blocks = machine(
         module.main, table, key=key, stable=True, nprocs=nprocs, backend=backend, **how
     )
-    fields = [key] if isinstance(key, str) else key
-    expected = table[np.lexsort([table[field] for field in reversed(fields)])]
+    expected = table[table[key].argsort(kind="stable")]
     assert np.concatenate(blocks)["row"].tolist() == expected["row"].tolist()
 
 
@@ -257,7 +256,6 @@ class TestWrongInput:
             (-1, {}, "the number of keys is -1"),
             (np.zeros(3), {"key": "price"}, "'price' is no field of the records; they have none"),
             (rows(3), {"key": "pri"}, "'pri' is no field of the records; they have the fields na"),
-            (rows(3), {"key": ()}, "a key has at least one field"),
             (9, {"distribution": "normal"}, "'normal' is not one of uniform, sorted"),
             (9, {"dtype": "complex"}, "'complex128' is not one of float64"),
         ],

@@ -25,7 +25,6 @@ from bsplib.apps.sorting import external_sort, keycheck, keyfile
 from bsplib.apps.sorting.blocks import BlockTable, Pair, SplitLevel, levels, not_greater
 from bsplib.apps.sorting.keys import block_of
 from bsplib.apps.sorting.overlapped_io import make_buffers, stream
-from bsplib.apps.sorting.workspace import workspace
 from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
 from tests.drawn import examples
@@ -439,58 +438,6 @@ def test_a_target_that_is_no_regular_file_is_refused_and_stays(source, tmp_path)
         external_sort.sort_file(pipe, source, nprocs=2, backend="sim", **SMALL)
     pipe.unlink()
     assert_untouched(source, before)
-
-
-@pytest.mark.lengthy
-def test_the_folder_of_a_killed_sort_is_removed_by_the_next_one(source):
-    code = (
-        "import os, signal; from bsplib.apps.sorting import external_sort\n"
-        "external_sort.merge = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"external_sort.sort_file({str(source)!r}, nprocs=2, backend='sim', memory=5000)\n"
-    )
-    root = Path(external_sort.__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, timeout=60, check=False)
-    assert done.returncode == -signal.SIGKILL
-    assert len(os.listdir(source.parent)) == 2
-    external_sort.sort_file(source, nprocs=2, backend="sim", **SMALL)
-    assert os.listdir(source.parent) == [source.name]
-
-
-@pytest.mark.lengthy
-def test_the_folder_of_a_killed_sort_of_made_keys_is_removed_by_the_next_one(tmp_path):
-    code = (
-        "import os, signal; from bsplib.apps.sorting import external_sort\n"
-        "external_sort.merge = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "external_sort.command(['--backend', 'sim', '--size', '5000', '--memory', '5000'])\n"
-    )
-    where = {
-        "cwd": Path(external_sort.__file__).parents[2],
-        "env": os.environ | {"TMPDIR": str(tmp_path)},
-        "stdout": subprocess.DEVNULL,
-    }
-    done = subprocess.run([sys.executable, "-c", code], timeout=60, check=False, **where)
-    assert done.returncode == -signal.SIGKILL
-    assert len(os.listdir(tmp_path)) == 1
-    line = ["-m", "bsplib.apps.sorting.external_sort", "--backend", "sim", "--size", "10"]
-    subprocess.run([sys.executable, *line], timeout=60, check=True, **where)
-    assert os.listdir(tmp_path) == []
-
-
-def test_the_folder_of_a_sort_that_is_running_is_left_alone(source):
-    with workspace(keyfile.find_keys(source), source) as files:
-        external_sort.sort_file(source, nprocs=2, backend="sim", **SMALL)
-        assert Path(files.scratch.path).exists()
-        Path(files.result.path).write_bytes(source.read_bytes())
-    assert os.listdir(source.parent) == [source.name]
-
-
-def test_a_folder_with_files_of_others_is_named_and_stays(source):
-    folder = source.parent / ".bsp-sort-other"
-    folder.mkdir()
-    (folder / "letter.txt").write_text("not of a sort")
-    with pytest.warns(RuntimeWarning, match="bsp-sort-other .* cannot be removed"):
-        external_sort.sort_file(source, nprocs=2, backend="sim", **SMALL)
-    assert (folder / "letter.txt").exists()
 
 
 # -- files that cannot be sorted ------------------------------------------------------------------
