@@ -27,15 +27,13 @@ from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.query_peers import PEERS
 from benchmarks.timing import seconds_of
-from bsplib.apps.sql.aggregates import total
-from bsplib.apps.sql.column import CODE, Column
 from bsplib.apps.sql.files import to_arrow
 from bsplib.apps.sql.generate import Generator
 from bsplib.apps.sql.group_by import group_by
 from bsplib.apps.sql.plan import OWNER
 from bsplib.apps.sql.queries import INPUTS, sql_process
 from bsplib.apps.sql.reference import difference
-from bsplib.apps.sql.relation import Relation
+from bsplib.apps.sql.relation import CODE, Column, Relation
 
 NPROCS = 2
 GENERATOR = Generator(size=10_000_000, skew=1.3, items=200_000)
@@ -171,7 +169,7 @@ def by_name(bsp: bsplib.Group) -> float:
     relation = named(bsp.pid, bsp.nprocs)
 
     def evaluate() -> None:
-        group_by(bsp, relation, ["item"], units=total("units"))
+        group_by(bsp, relation, "item", ["units"])
         bsp.sync()
 
     bsp.sync()

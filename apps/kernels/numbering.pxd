@@ -7,7 +7,7 @@ cdef word _FIRST_SLOTS, _GROWTH, _MIXER
 @cython.final
 cdef class KeyNumbers:
     cdef readonly Py_ssize_t count
-    cdef word _width, _mask
+    cdef word _mask
     cdef dict _known
     cdef cnp.ndarray _table, _keys, _state
 
@@ -20,18 +20,12 @@ cdef class KeyNumbers:
     cdef int _grow(self) except -1
 
 @cython.locals(
-    row=word, count=word, end=word, step=word, key=word, tag=word, slot=word, number=word
+    row=word, count=word, end=word, tag=word, slot=word, number=word
 )
 cdef void _number(
-    word keys, word width, word rows, word table, word mask, word known, word numbers, word state,
+    word keys, word rows, word table, word mask, word known, word numbers, word state,
     bint is_new,
 ) noexcept
 @cython.locals(at=word, number=word, tag=word, slot=word)
 cdef void _move_slots(word table, word slots, word to, word mask) noexcept
-@cython.locals(position=word)
-cdef word _mixed_more(word tag, word key, word width) noexcept
 cdef word _mixed_word(word value) noexcept
-@cython.locals(at=word)
-cdef void _copy_key(word to, word key, word width) noexcept
-@cython.locals(position=word)
-cdef bint _same(word one, word other, word width) noexcept

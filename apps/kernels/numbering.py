@@ -1,8 +1,7 @@
 """Numbers for keys: equal keys get the same number, whatever the keys are.
 
-A key is one word or several. A table of slots finds the number of a key that has come before: a
-slot has a **tag** and a number. The tag is the key, mixed: of one word so that no two keys have the
-same tag. Keys of several words with the same tag are compared word by word.
+A key is a word. A table of slots finds the number of a key that has come before: a slot has a
+**tag** and a number. The tag is the key, mixed so that no two keys have the same tag.
 
 The public class does its work by numpy in the interpreted build; the compiled one runs the
 loops at the end of the file.
@@ -37,28 +36,23 @@ process would share a part of the table otherwise."""
 class KeyNumbers:
     """The numbers of keys, from 0 on in the order in which the keys first come.
 
-    Keys come in pieces: arrays of dtype uint64 of two dimensions, in C order, a row for each key.
-
-    Args:
-        width: number of words of a key.
+    Keys come in pieces: arrays of dtype uint64 of one dimension, in C order.
     """
 
-    def __init__(self, width: int) -> None:
+    def __init__(self) -> None:
         self.count = 0
         """How many different keys have come."""
-        self._width = width
-        self._known: dict[bytes, int] = {}  # of the interpreted build; the rest is of the other
+        self._known: dict[int, int] = {}  # of the interpreted build; the rest is of the other
         self._mask = _FIRST_SLOTS - 1
         self._table = np.zeros(2 * _FIRST_SLOTS if cython.compiled else 0, np.uint64)
-        self._keys = np.empty(width * (_FIRST_SLOTS >> 1) if cython.compiled else 0, np.uint64)
+        self._keys = np.empty(_FIRST_SLOTS >> 1 if cython.compiled else 0, np.uint64)
         self._state = np.zeros(2, np.uint64)
 
     def keys(self) -> Any:
         """Return all different keys, in the order of their numbers."""
         if not cython.compiled:
-            whole = np.frombuffer(b"".join(self._known), np.uint64)
-            return whole.reshape(-1, self._width)
-        return self._keys[: self.count * self._width].reshape(-1, self._width).copy()
+            return np.array(list(self._known), np.uint64)
+        return self._keys[: self.count].copy()
 
     def number(self, keys: Any) -> Any:
         """Return the numbers of a piece of keys, of dtype int64; new keys get the next ones."""
@@ -72,6 +66,7 @@ class KeyNumbers:
         """Do as :meth:`number` where keys may be new, otherwise as :meth:`find`."""
         if not cython.compiled:
             return self._by_numpy(keys, is_new)
+        keys = np.ascontiguousarray(keys)
         rows = len(keys)
         numbers = np.empty(rows, np.int64)
         state = address_of(self._state)  # the next row, and how many numbers there are
@@ -79,7 +74,6 @@ class KeyNumbers:
         while True:
             _number(
                 address_of(keys),
-                self._width,
                 rows,
                 address_of(self._table),
                 self._mask,
@@ -99,18 +93,16 @@ class KeyNumbers:
         slots = _GROWTH * before
         table = np.zeros(2 * slots, np.uint64)
         _move_slots(address_of(self._table), before, address_of(table), slots - 1)
-        keys = np.empty(self._width * (slots >> 1), np.uint64)
+        keys = np.empty(slots >> 1, np.uint64)
         keys[: len(self._keys)] = self._keys
         self._table, self._keys, self._mask = table, keys, slots - 1
 
     def _by_numpy(self, keys: NDArray[np.uint64], is_new: bool) -> NDArray[np.int64]:
         """Do as :meth:`_numbers_of`."""
-        fields = [(f"word {number}", np.uint64) for number in range(self._width)]
-        whole = keys[:, 0] if self._width == 1 else keys.view(np.dtype(fields))[:, 0]
-        different, firsts, places = np.unique(whole, return_index=True, return_inverse=True)
+        different, firsts, places = np.unique(keys, return_index=True, return_inverse=True)
         numbers = np.empty(len(different), np.int64)
         for place in np.argsort(firsts).tolist():
-            key = different[place].tobytes()
+            key = int(different[place])
             if is_new and key not in self._known:
                 self._known[key] = len(self._known)
             numbers[place] = self._known.get(key, -1)
@@ -121,9 +113,8 @@ class KeyNumbers:
 # -- loops over addresses -------------------------------------------------------------------------
 
 
-def _number(  # noqa: PLR0913, PLR0917  # addresses
+def _number(  # addresses
     keys: int,
-    width: int,
     rows: int,
     table: int,
     mask: int,
@@ -135,8 +126,7 @@ def _number(  # noqa: PLR0913, PLR0917  # addresses
     """Number rows until all are done, or until there is no slot for a new key.
 
     Args:
-        keys: the rows, each of ``width`` words.
-        width: words of a key.
+        keys: the rows.
         rows: how many.
         table: the slots; half of them are used at most.
         mask: number of slots, a power of 2, less 1.
@@ -146,18 +136,13 @@ def _number(  # noqa: PLR0913, PLR0917  # addresses
         is_new: whether a key that has not come gets a number.
     """
     row, count = peek(state), peek(state + 8)
-    end, step = table + 16 * mask, 8 * width
-    key = keys + step * row
+    end = table + 16 * mask
     while row < rows:
-        tag = _mixed_word(peek(key))
-        if width > 1:
-            tag = _mixed_more(tag, key, width)
+        tag = _mixed_word(peek(keys + 8 * row))
         slot = table + 16 * (tag & mask)
         number = peek(slot + 8)
         # Within the loop, since a call for each row would take a third of its time.
-        while number:
-            if peek(slot) == tag and (width == 1 or _same(known + step * (number - 1), key, width)):
-                break
+        while number and peek(slot) != tag:
             slot += 16
             if slot > end:
                 slot = table
@@ -165,14 +150,13 @@ def _number(  # noqa: PLR0913, PLR0917  # addresses
         if not number and is_new:
             if count > mask >> 1:
                 break
-            _copy_key(known + step * count, key, width)
+            poke(known + 8 * count, peek(keys + 8 * row))
             count += 1
             number = count
             poke(slot, tag)
             poke(slot + 8, number)
         poke(numbers + 8 * row, wrapped(number - 1))
         row += 1
-        key += step
     poke(state, row)
     poke(state + 8, count)
 
@@ -192,28 +176,7 @@ def _move_slots(table: int, slots: int, to: int, mask: int) -> None:
             poke(slot + 8, number)
 
 
-def _mixed_more(tag: int, key: int, width: int) -> int:
-    """Return the tag of a key of several words, from that of its first word."""
-    for position in range(1, width):
-        tag = _mixed_word(wrapped(tag + peek(key + 8 * position)))
-    return tag
-
-
 def _mixed_word(value: int) -> int:
     """Mix the bits of a word: each changes about half of them. No two words give the same."""
     value = wrapped((value ^ (value >> 32)) * _MIXER)
     return value ^ (value >> 29)
-
-
-def _copy_key(to: int, key: int, width: int) -> None:
-    """Copy the words of a key."""
-    for at in range(0, 8 * width, 8):
-        poke(to + at, peek(key + at))
-
-
-def _same(one: int, other: int, width: int) -> bool:
-    """Tell whether two keys are equal."""
-    position = 0
-    while position < width and peek(one + 8 * position) == peek(other + 8 * position):
-        position += 1
-    return position == width

@@ -19,10 +19,10 @@ from statistics import median
 from typing import NamedTuple
 
 from bsplib.apps.sorting.oversampling import theoretical_oversampling
+from bsplib.apps.sql.files import BLOCK
 from bsplib.apps.sql.generate import PAPER_SIZE, Generator
 from bsplib.apps.sql.paper import MACHINES
 from bsplib.apps.sql.plan import EXPERIMENTAL, STAGES
-from bsplib.apps.sql.scan import BLOCK
 from bsplib.apps.sql.story import MODEL, STORY_SIZE, StageFigures, StorySetting, tell
 from bsplib.apps.work import COMPARISON_S, SPEED
 from bsplib.machine import Machine, load_machine

@@ -3,37 +3,29 @@
 The rows of a relation are distributed over the processes. Each module has one primitive, a
 function of relations that all processes call together:
 
-================== ====================================== ============ =========================
-module             SQL                                    supersteps   h of a process, about
-================== ====================================== ============ =========================
-scan               FROM, of a file or an Arrow table      0 or 1       the distinct strings
-filter, project    WHERE, SELECT                          0            0
-aggregate          SUM, COUNT, MIN, MAX, AVG              1            p numbers
-group_by           GROUP BY                               2            its groups
-distinct           SELECT DISTINCT                        2            its distinct rows
-equi_join          JOIN USING                             2            its rows, or p times
-                                                                       those of the smaller side
-sorted_join        likewise, balanced for frequent values 9            its rows
-left_join          LEFT JOIN USING                        2            as equi_join
-less_than_join     JOIN ON lesser < greater               3 or 5       p times those of the
-                                                                       smaller side
-lowest             IN 'low 1%'                            3 or more    p k values, at rank k
-order_by           ORDER BY                               7            its rows
-rebalance                                                 2            its excess rows
-================== ====================================== ============ =========================
+================== =================================== ============ =========================
+module             SQL                                 supersteps   h of a process, about
+================== =================================== ============ =========================
+files              FROM, of a file or an Arrow table   0 or 1       the distinct strings
+group_by           SUM ... GROUP BY                    2            its groups
+equi_join          JOIN USING                          2            its rows
+                   likewise by a sort, balanced for    9            its rows
+                   frequent values
+less_than_join     JOIN ON lesser < greater            2 or 4       p times its rows of the
+                                                                    smaller side
+lowest             IN 'low 1%'                         3 or more    p k values, at rank k
+exchange           to balance the rows                 2            its excess rows
+================== =================================== ============ =========================
 
-The primitives that sort (``order_by``, ``sorted_join``, and optionally ``group_by`` and
-``distinct``) use :mod:`bsplib.apps.sorting.sample_sort`; its oversampling factor and the method of
+They are what the six queries of the paper need, over one column each. What sorts uses
+:mod:`bsplib.apps.sorting.sample_sort`; its oversampling factor and the method of
 sorting its sample can be chosen.
 
-On virtual processors the primitives that take the group charge for the rows they handle
-(:mod:`bsplib.apps.work`), so that the time of a plan is the same in every run. ``filter_rows`` and
-``project`` have no group; who calls them charges.
+On virtual processors the primitives charge for the rows they handle (:mod:`bsplib.apps.work`),
+so that the time of a plan is the same in every run.
 
-Columns are integers, floats, dates or strings, with NULLs as in SQL: a comparison with NULL
-is unknown, aggregates ignore it, it joins nothing, groups and duplicates treat it as a value,
-and it is ordered last unless it is requested first. :mod:`bsplib.apps.sql.expression` calculates
-with columns, and compares them.
+Columns are integers, floats, dates or strings, with NULLs as in SQL: sums ignore it, it joins
+nothing, is less than nothing, and groups treat it as a value.
 
 The paper does not print its schema. This schema is our own; ``python -m bsplib.apps.sql schema``
 shows it::

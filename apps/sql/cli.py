@@ -4,47 +4,51 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
 
 import bsplib
 from bsplib.apps.command import ProgramRun, Programs, place_options
 from bsplib.apps.progress import drawn
 from bsplib.apps.sorting.oversampling import Factor
-from bsplib.apps.sql import arrow, show, story_table, table1_view
+from bsplib.apps.sql import arrow, story_table
+from bsplib.apps.sql import table1 as table_1
 from bsplib.apps.sql.arrow import pa
-from bsplib.apps.sql.errors import QueryError
-from bsplib.apps.sql.files import FORMATS, to_arrow, write_tables
+from bsplib.apps.sql.files import BLOCK, FORMATS, to_arrow, write_tables
 from bsplib.apps.sql.generate import PAPER_SIZE, TRAN_PER_ITEM, Generator
 from bsplib.apps.sql.paper import TABLE_1
 from bsplib.apps.sql.plan import EXPERIMENTAL, PLANS, STAGES
-from bsplib.apps.sql.program import Source, files_in, main
+from bsplib.apps.sql.program import ProcessAnswer, Source, files_in, main
 from bsplib.apps.sql.queries import INPUTS, SQL
 from bsplib.apps.sql.reference import difference, reference
-from bsplib.apps.sql.scan import BLOCK
+from bsplib.apps.sql.relation import QueryError
 from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, StorySetting, tell
-from bsplib.apps.sql.table1 import TABLE_SIZE, measure
 from bsplib.command_options import force_option
 from bsplib.machine import load_machine
 from bsplib.output_file import obstacle
+from bsplib.profiler import format as fmt
 from bsplib.visible import visible_lines
 
 _CHUNK = 1_000_000
 """Number of rows that are made and written at a time."""
 _FOLDER = click.Path(path_type=Path, file_okay=False)
+_GENERATED = ("size", "seed", "skew", "items", "nulls")
 
 
 @contextmanager
 def _one_sentence() -> Iterator[None]:
-    """Show a QueryError as one sentence on the command line."""
+    """Show what cannot be as one sentence on the command line."""
     try:
         yield
-    except QueryError as error:
+    except (QueryError, bsplib.UsageError) as error:
         raise click.ClickException(visible_lines(str(error))) from None
 
 
@@ -61,59 +65,36 @@ def generator_options(
         skew: exponent of the Zipf distribution.
         per_item: rows of TRAN for each row of ITEM.
     """
+    zipf = "Exponent of the Zipf distribution of items in TRAN; 0 for an even one."
+    items = f"Rows of ITEM.  [default: --size divided by {per_item}]"
+    options: tuple[tuple[float | None, click.ParamType, str], ...] = (
+        (size, click.IntRange(1), "Rows of TRAN."),
+        (seed, click.IntRange(0), "Of all."),
+        (skew, click.FloatRange(0), zipf),
+        (None, click.IntRange(1), items),
+        (0.0, click.FloatRange(0, 1), "Fraction of units and prices that are NULL."),
+    )
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
-        def with_generator(
-            size: int, seed: int, skew: float, items: int | None, nulls: float, **more: Any
-        ) -> Any:
-            items = items or max(size // per_item, 1)
-            return command(generator=Generator(size, seed, skew, items, nulls), **more)
+        def with_generator(**given: Any) -> Any:
+            said = {name: given.pop(name) for name in _GENERATED}
+            said["items"] = said["items"] or max(said["size"] // per_item, 1)
+            return command(generator=Generator(**said), **given)
 
-        for option in reversed(_generator_options(size, seed, skew, per_item)):
-            with_generator = option(with_generator)
+        for name, (default, kind, text) in zip(_GENERATED[::-1], options[::-1], strict=True):
+            shown = {"default": default, "show_default": default is not None}
+            with_generator = click.option(f"--{name}", type=kind, help=text, **shown)(
+                with_generator
+            )
         return with_generator
 
     return decorate
 
 
-def _generator_options(
-    size: int, seed: int, skew: float, per_item: int
-) -> Sequence[Callable[..., Any]]:
-    return (
-        click.option(
-            "--size",
-            default=size,
-            show_default=True,
-            type=click.IntRange(1),
-            help="Rows of TRAN.",
-        ),
-        click.option(
-            "--seed", default=seed, show_default=True, type=click.IntRange(0), help="Of all."
-        ),
-        click.option(
-            "--skew",
-            default=skew,
-            show_default=True,
-            type=click.FloatRange(0),
-            help="Exponent of the Zipf distribution of items in TRAN; 0 for an even one.",
-        ),
-        click.option(
-            "--items",
-            type=click.IntRange(1),
-            help=f"Rows of ITEM.  [default: --size divided by {per_item}]",
-        ),
-        click.option(
-            "--nulls",
-            default=0.0,
-            show_default=True,
-            type=click.FloatRange(0, 1),
-            help="Fraction of units and prices that are NULL.",
-        ),
-    )
-
-
-_GENERATED = ("size", "seed", "skew", "items", "nulls")
+def _option(name: str, default: Any, kind: Any, text: str) -> Callable[..., Any]:
+    """Return an option whose default is shown."""
+    return click.option(name, default=default, show_default=True, type=kind, help=text)
 
 
 @click.group(cls=Programs)
@@ -124,60 +105,48 @@ def cli() -> None:
 @cli.command()
 @click.argument("folder", type=_FOLDER)
 @generator_options()
-@click.option(
-    "--format",
-    "form",
-    default="parquet",
-    show_default=True,
-    type=click.Choice([form[1:] for form in FORMATS]),
-    help="Format of the files.",
-)
+@_option("--format", "parquet", click.Choice([form[1:] for form in FORMATS]), "Of the files.")
 @force_option
-def generate(folder: Path, generator: Generator, form: str, force: bool) -> None:
+def generate(folder: Path, generator: Generator, format: str, force: bool) -> None:  # noqa: A002
     """Write random relations ITEM, QNT and TRAN to files in FOLDER."""
     arrow.load()
     with _one_sentence():
-        _check_free(folder, INPUTS, f".{form}", force=force)
+        _check_free(folder, INPUTS, f".{format}", force=force)
+        _make(folder)
         for name in INPUTS:
-            rows = _write(generator, name, folder, form, force=force)
-            click.echo(f"{folder / name}.{form}: {rows} rows")
+            path = folder / f"{name}.{format}"
+            with drawn(f"making {name}") as told:
+                rows = write_tables(_chunks(generator, name, told), path, force=force)
+            click.echo(f"{path}: {rows} rows")
 
 
-def _write(generator: Generator, name: str, folder: Path, form: str, *, force: bool) -> int:
-    _make(folder)
+def _chunks(generator: Generator, name: str, told: Callable[[float], None]) -> Iterator[pa.Table]:
     total = generator.rows[name]
-    with drawn(f"making {name}") as tell:
-
-        def chunks() -> Iterator[pa.Table]:
-            for start in range(0, total, _CHUNK):
-                stop = min(start + _CHUNK, total)
-                yield to_arrow(generator.relation(name, np.arange(start, stop)))
-                tell(stop / total)
-
-        return write_tables(chunks(), folder / f"{name}.{form}", force=force)
+    for start in range(0, total, _CHUNK):
+        stop = min(start + _CHUNK, total)
+        yield to_arrow(generator.relation(name, np.arange(start, stop)))
+        told(stop / total)
 
 
 @cli.command()
 @click.argument("folder", type=_FOLDER, required=False)
 @generator_options()
-@click.option(
+@_option(
     "--stage",
-    default="owner",
-    show_default=True,
-    type=click.Choice(list(PLANS)),
-    help="Stage of the paper; or 'owner', the fast method, which sorts nothing.",
+    "owner",
+    click.Choice(list(PLANS)),
+    "Stage of the paper; or 'owner', the fast method, which sorts nothing.",
 )
 @click.option(
     "--oversampling",
     type=Factor(),
     help="Oversampling factor of the sorts, instead of the stage's: 1 or more, or 'theory'.",
 )
-@click.option(
+@_option(
     "--block",
-    default=BLOCK,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Rows of a block: block i of a relation goes to process i mod p.",
+    BLOCK,
+    click.IntRange(1),
+    "Rows of a block: block i of a relation goes to process i mod p.",
 )
 @click.option(
     "-o", "--out", type=_FOLDER, help="Write TEMP1 to TEMP6 to this folder, as Parquet files."
@@ -212,29 +181,44 @@ def run(  # a command line
             _check_free(out, SQL, ".parquet", force=force)
         source = _source(context, folder, generator)
         answers = place.run(main, source, progress=True, **how)
-        show.queries(answers)
-        show.idle(answers)
+        _show(answers)
         tables = {name: pa.concat_tables([a.tables[name] for a in answers]) for name in SQL}
         if not no_check:
             _compare(tables, source, len(answers))
         if out is not None:
-            _keep(tables, out, force=force)
+            for name, table in tables.items():
+                write_tables([table], out / f"{name}.parquet", force=force)
+            click.echo(f"wrote {', '.join(tables)} to {out}")
 
 
 def _source(context: click.Context, folder: Path | None, generator: Generator) -> Source:
     if folder is None:
         return generator
-    said = [
-        name
-        for name in _GENERATED
-        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-    ]
+    by_user = click.core.ParameterSource.COMMANDLINE
+    said = [name for name in _GENERATED if context.get_parameter_source(name) is by_user]
     if said:
         raise click.UsageError(f"--{said[0]} is for random relations; those of {folder} are there")
     return files_in(folder)
 
 
-def _compare(tables: dict[str, pa.Table], source: Source, nprocs: int) -> None:
+def _show(answers: Sequence[ProcessAnswer]) -> None:
+    """Show the number of rows, the balance and the time of each query, and who has no input."""
+    table = Table("query", box=SIMPLE_HEAD)
+    for title in ("rows", "most on one process", "time"):
+        table.add_column(title, justify="right")
+    for name in SQL:
+        rows = [answer.rows[name] for answer in answers]
+        most = f"{max(rows) * len(rows) / sum(rows):.2f} n/p" if sum(rows) else "-"
+        took = max(answer.seconds[name] for answer in answers)
+        table.add_row(name, f"{sum(rows):,}", most, fmt.seconds(took))
+    Console().print(table)
+    for name in INPUTS:
+        rows = [answer.rows[name] for answer in answers]
+        if idle := rows.count(0):
+            click.echo(f"{name} has {sum(rows):,} rows: none on {idle} of {len(rows)} processes")
+
+
+def _compare(tables: Mapping[str, pa.Table], source: Source, nprocs: int) -> None:
     with drawn("comparing with Arrow"):
         expected = reference(source)
     for name, table in tables.items():
@@ -242,12 +226,6 @@ def _compare(tables: dict[str, pa.Table], source: Source, nprocs: int) -> None:
         if found is not None:
             raise click.ClickException(f"{name} is not what Arrow makes of it: {found}")
     click.echo(f"{nprocs} processes made the rows that Arrow makes in one")
-
-
-def _keep(tables: dict[str, pa.Table], folder: Path, *, force: bool) -> None:
-    for name, table in tables.items():
-        write_tables([table], folder / f"{name}.parquet", force=force)
-    click.echo(f"wrote {', '.join(tables)} to {folder}")
 
 
 def _check_free(folder: Path, names: Iterable[str], suffix: str, *, force: bool) -> None:
@@ -264,10 +242,35 @@ def _make(folder: Path) -> None:
         raise QueryError(f"{folder} cannot be made: {error.strerror}") from None
 
 
+RELATIONS = {
+    "ITEM.item": "integer, the key",
+    "ITEM.name": "string",
+    "ITEM.class": "string",
+    "ITEM.price": "float, or NULL",
+    "ITEM.since": "date",
+    "QNT.class": "string, the key",
+    "QNT.stock": "integer, in units",
+    "QNT.floor": "float, a price that few items exceed",
+    "TRAN.tran": "integer, the key",
+    "TRAN.item": "integer",
+    "TRAN.day": "date",
+    "TRAN.units": "integer, or NULL",
+}
+"""What the generator makes; the queries need no more than ``INPUTS``."""
+
+
 @cli.command()
 def schema() -> None:
     """Show the relations and the queries, in SQL."""
-    show.schema()
+    table = Table("column", "is", "read by the queries", box=SIMPLE_HEAD)
+    for place, kind in RELATIONS.items():
+        name, column = place.split(".")
+        table.add_row(place, kind, "yes" if column in INPUTS[name] else "")
+    Console().print(table)
+    table = Table("makes", "query", box=SIMPLE_HEAD)
+    for name, text in SQL.items():
+        table.add_row(name, text)
+    Console().print(table)
 
 
 @cli.command()
@@ -285,12 +288,11 @@ def schema() -> None:
     type=click.IntRange(1),
     help=f"Rows of a block.  [default: {BLOCK} for a size of {PAPER_SIZE}, and in proportion]",
 )
-@click.option(
+@_option(
     "--oversampling",
-    default=EXPERIMENTAL,
-    show_default=True,
-    type=Factor(),
-    help="Oversampling factor of the first two stages, found by experiment.",
+    EXPERIMENTAL,
+    Factor(),
+    "Oversampling factor of the first two stages, found by experiment.",
 )
 @click.option(
     *("-o", "--out"),
@@ -307,20 +309,20 @@ def story(generator: Generator, out: Path, block: int | None, machine: str, **ho
     """
     arrow.load()
     block = block or -(-BLOCK * generator.size // PAPER_SIZE)
-    with _one_sentence_for_a_machine():
+    with _one_sentence():
         setting = StorySetting(
             generator=generator, block=block, machine=load_machine(machine), **how
         )
         setting.machine.need("l")
-    with _one_sentence(), drawn("running four stages") as told:
         _make(out)
-        done = itertools.count(1)
-        figures = tell(setting, out, lambda: told(next(done) / len(STAGES)))
+        with drawn("running four stages") as told:
+            done = itertools.count(1)
+            figures = tell(setting, out, lambda: told(next(done) / len(STAGES)))
     story_table.show(setting, figures)
 
 
 @cli.command()
-@generator_options(size=TABLE_SIZE, seed=STORY_SEED, skew=0.0, per_item=4)
+@generator_options(size=table_1.TABLE_SIZE, seed=STORY_SEED, skew=0.0, per_item=4)
 @click.option(
     "-n",
     "--nprocs",
@@ -338,13 +340,5 @@ def table1(generator: Generator, procs: tuple[int, ...]) -> None:
     block = -(-BLOCK * generator.size // PAPER_SIZE)
     with _one_sentence(), drawn("running both stages") as told:
         done = itertools.count(1)
-        rows = measure(generator, block, counts, lambda: told(next(done) / len(counts)))
-    table1_view.show(generator, rows)
-
-
-@contextmanager
-def _one_sentence_for_a_machine() -> Iterator[None]:
-    try:
-        yield
-    except bsplib.UsageError as error:
-        raise click.ClickException(visible_lines(str(error))) from None
+        rows = table_1.measure(generator, block, counts, lambda: told(next(done) / len(counts)))
+    table_1.show(generator, rows)

@@ -1,97 +1,158 @@
-"""Joins on equal values.
-
-Rows that agree must be on the same process. There are two methods, and the one that moves
-fewer rows is used: either the smaller relation is sent to all processes, and the other stays;
-or the rows of both are sent to the owners of their values, unless they are there already. A
-third method, by *sort*, is in :mod:`bsplib.apps.sql.sorted_join`.
-"""
+"""Joins on equal values: by owner, and by a sort of one relation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 import bsplib
-from bsplib.apps.sql.column import Column, alike
-from bsplib.apps.sql.exchange import replicate, to_owners
-from bsplib.apps.sql.keys import agree
-from bsplib.apps.sql.match import Pairs, equal_pairs
-from bsplib.apps.sql.relation import Relation, beside, without_nulls
-from bsplib.apps.work import charge_values
+from bsplib.apps.kernels.numbering import KeyNumbers
+from bsplib.apps.sql.exchange import exchange, to_owners
+from bsplib.apps.sql.keys import Encoding, Keys, agree
+from bsplib.apps.sql.relation import Relation, alike, beside
+from bsplib.apps.sql.sorting import SampleSort, sort_rows
+from bsplib.apps.work import charge_sort, charge_values
+
+Rows = NDArray[np.intp]
+Pairs = tuple[Rows, Rows]
+"""Pairs of rows, by position on either side."""
 
 
-def equi_join(bsp: bsplib.Group, left: Relation, right: Relation, names: Sequence[str]) -> Relation:
-    """Pair the rows of two relations that are equal in some columns (``JOIN USING``).
+def equi_join(bsp: bsplib.Group, left: Relation, right: Relation, name: str) -> Relation:
+    """Pair the rows of two relations that are equal in a column (``JOIN USING``).
+
+    The rows of both are sent to the owners of their values, unless they are there already.
 
     Args:
         bsp: the group.
         left: the rows of this process of one relation.
         right: those of the other relation, which has no other column of a name that ``left`` has.
-        names: columns of both, at least one; NULL is equal to nothing.
+        name: column of both; NULL is equal to nothing.
 
     Returns:
-        The columns that are joined on, then those of ``left``, then those of ``right``.
+        The column that is joined on, then those of ``left``, then those of ``right``.
 
     Raises:
         QueryError: a column is missing, stands on both sides, is of two kinds, or holds
             NaN.
 
     Supersteps: 2.
-    Cost: h = the lesser of p times a process's rows of the smaller relation, and its
-        rows of both that are not placed; w = O(rows and pairs). Where one value
+    Cost: h = the rows of both that are not placed; w = O(rows and pairs). Where one value
         is in many rows of both relations its owner has all their pairs.
     """
-    left, right = without_nulls(left, names), without_nulls(right, names)
-    left, right = comparable(left, right, names, "equi_join")
-    encoding, sizes = agree(bsp, [left.among(names), right.among(names)])
-    left, right = _together(bsp, left, right, names, sizes)
-    keys = [encoding.keys(side.among(names)) for side in (left, right)]
-    pairs = equal_pairs(encoding, *keys)
-    return paired(bsp, left, right, pairs, names, "equi_join")
+    left, right, encoding = _comparable(bsp, left, right, name)
+    left, right = to_owners(bsp, [left, right], name)
+    keys = encoding.keys(left[name]), encoding.keys(right[name])
+    return _paired(bsp, left, right, _equal_pairs(encoding, *keys), name)
 
 
-def comparable(
-    left: Relation, right: Relation, names: Sequence[str], what: str
-) -> tuple[Relation, Relation]:
-    """Make the columns to join on comparable: strings become positions among the same words."""
-    for name in names:
-        one, other = alike([left[name], right[name]], f"{what} on {name!r}")
-        left, right = _put(left, name, one), _put(right, name, other)
-    return left, right
+def sorted_join(
+    bsp: bsplib.Group, left: Relation, right: Relation, name: str, sort: SampleSort
+) -> Relation:
+    """Pair the rows of two relations that are equal in a column, by sorting ``left``.
+
+    Every process sends its least and its greatest value to all, and receives the rows of
+    ``right`` with values between these. A value in many rows of ``left`` is on several
+    processes, each of which pairs its part of them: so skew in ``left`` is balanced.
+
+    Args, Returns, Raises: as :func:`equi_join`, with the rows in the order of the column that is
+    joined on.
+
+    Supersteps: 5, and those of the sample sort.
+    Cost: of the sample sort with the rows of ``left``; then h = the rows of ``right``.
+    """
+    left, right, encoding = _comparable(bsp, left, right, name)
+    keys, left = sort_rows(bsp, encoding.keys(left[name]), left, sort)
+    right = _spread(bsp, keys, encoding.keys(right[name]), right)
+    return _paired(bsp, left, right, _equal_pairs(encoding, keys, encoding.keys(right[name])), name)
 
 
-def _put(relation: Relation, name: str, column: Column) -> Relation:
-    """Put a column in place of one with the same values, perhaps in other numbers."""
-    placed = relation.placed_by if column.same_words(relation[name]) else None
-    return Relation({**relation.columns, name: column}, placed)
+def _comparable(
+    bsp: bsplib.Group, left: Relation, right: Relation, name: str
+) -> tuple[Relation, Relation, Encoding]:
+    """Leave out rows with NULL, and agree on keys; strings become positions among the same words.
+
+    Supersteps: 1.
+    """
+    left, right = left.without_nulls(name), right.without_nulls(name)
+    one, other = alike([left[name], right[name]], f"a join on {name!r}")
+    if one.words is not left[name].words:
+        left = left.plus(**{name: one})
+    if other.words is not right[name].words:
+        right = right.plus(**{name: other})
+    return left, right, agree(bsp, [one, other])
 
 
-def _together(
-    bsp: bsplib.Group, left: Relation, right: Relation, names: Sequence[str], sizes: Sequence[int]
-) -> tuple[Relation, Relation]:
-    """Move rows that may agree to the same process, by the cheaper method: 1 superstep."""
-    placed = [side.placed_by == tuple(names) for side in (left, right)]
-    moved = sum(size for size, stays in zip(sizes, placed, strict=True) if not stays)
-    if min(sizes) * bsp.nprocs < moved:
-        if sizes[0] < sizes[1]:
-            return replicate(bsp, left), right
-        return left, replicate(bsp, right)
-    left, right = to_owners(bsp, [left, right], names)
-    return left, right
+def _spread(bsp: bsplib.Group, keys: Keys, others: Keys, rows: Relation) -> Relation:
+    """Send each process the rows whose keys lie between its least and its greatest one.
+
+    Args:
+        bsp: the group.
+        keys: of this process, ascending.
+        others: of the rows.
+        rows: to be sent.
+
+    Supersteps: 2.
+    """
+    ends = bsp.allgather(keys[[0, -1]] if len(keys) else keys)
+    charge_sort(bsp, len(others))
+    order = np.argsort(others, kind="stable")
+    ordered = others[order]
+    parts = []
+    for wanted in ends:
+        start, stop = 0, 0
+        if len(wanted):
+            start = int(ordered.searchsorted(wanted[0], "left"))
+            stop = int(ordered.searchsorted(wanted[1], "right"))
+        parts.append(rows.take(order[start:stop]))
+    charge_values(bsp, sum(part.values for part in parts))
+    return exchange(bsp, parts)[0]
 
 
-def paired(
-    bsp: bsplib.Group,
-    left: Relation,
-    right: Relation,
-    pairs: Pairs,
-    names: Sequence[str],
-    what: str,
+def _paired(
+    bsp: bsplib.Group, left: Relation, right: Relation, pairs: Pairs, name: str
 ) -> Relation:
     """Lay out pairs of rows: what they agree in, the columns of one, those of the other."""
-    common = left.only(names)
-    first = left.only([name for name in left.columns if name not in names])
-    second = right.only([name for name in right.columns if name not in names])
-    whole = beside(beside(common, first, what).take(pairs.left), second.take(pairs.right), what)
+    first = left.only([name, *(other for other in left.columns if other != name)])
+    second = right.only(other for other in right.columns if other != name)
+    whole = beside(first.take(pairs[0]), second.take(pairs[1]), f"a join on {name!r}")
     charge_values(bsp, left.rows + right.rows + whole.values)  # found, and laid out
     return replace(whole, placed_by=left.placed_by or right.placed_by)
+
+
+def _equal_pairs(encoding: Encoding, left: Keys, right: Keys) -> Pairs:
+    """Return all pairs of equal keys, in the order of the left side.
+
+    Cost: w = O(left + right + pairs), with one random access each.
+    """
+    if encoding.is_dense(len(left) + len(right)):
+        table = np.full(encoding.span, -1, np.intp)
+        table[right] = np.arange(len(right))
+        if np.array_equal(table[right], np.arange(len(right))):  # no key stands twice there
+            return _single(table[left])
+        span = encoding.span
+    else:
+        numbers = KeyNumbers()
+        right = numbers.number(right.astype(np.uint64, copy=False))
+        left = numbers.find(left.astype(np.uint64, copy=False))
+        span = numbers.count
+        if span == len(right):  # the number of a key is its row there
+            return _single(left)
+    counts = np.bincount(right, minlength=span + 1)  # the last is 0: that of a key without number
+    starts = np.cumsum(counts) - counts
+    order = np.argsort(right, kind="stable")
+    return np.repeat(np.arange(len(left)), counts[left]), order[runs(starts[left], counts[left])]
+
+
+def _single(found: Rows) -> Pairs:
+    """Return the pairs of rows that have one partner, or none: -1."""
+    hit = np.flatnonzero(found >= 0)
+    return hit, found[hit]
+
+
+def runs(starts: Rows, counts: Rows) -> Rows:
+    """Return ``starts[0], starts[0] + 1, ...``, ``counts[0]`` of them, then the next run's."""
+    before = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) + np.repeat(starts - before, counts)

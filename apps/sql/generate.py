@@ -14,9 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.apps.sql.column import CODE, Column, Words
-from bsplib.apps.sql.errors import QueryError
-from bsplib.apps.sql.relation import Relation
+from bsplib.apps.sql.relation import CODE, Column, QueryError, Relation, Words
 
 Places = NDArray[np.int64]
 

@@ -6,16 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from bsplib.apps.sql.column import Column, alike
-from bsplib.apps.sql.exchange import replicate
+from bsplib.apps.sql.equi_join import runs
+from bsplib.apps.sql.exchange import rebalance, replicate
 from bsplib.apps.sql.keys import ordinals
-from bsplib.apps.sql.match import runs
-from bsplib.apps.sql.rebalance import rebalance
-from bsplib.apps.sql.relation import Relation, beside, without_nulls
+from bsplib.apps.sql.relation import Column, Relation, alike, beside
 from bsplib.apps.work import charge_search, charge_sort, charge_values
 
 _UNEVEN = 1.1
 """Rows are moved before pairing if one process would have this many times the average."""
+_WEIGHT = "number of pairs"
+"""A name that no column can have, since it contains spaces."""
 
 
 def less_than_join(
@@ -28,7 +28,7 @@ def less_than_join(
 
     Args:
         bsp: the group.
-        left: the rows of this process of one relation.
+        left: the rows of this process of one relation, better the smaller one.
         right: those of the other relation, which has no column of a name that ``left`` has.
         lesser: column of ``left``; NULL is less than nothing.
         greater: column of ``right``, of the same kind.
@@ -40,46 +40,26 @@ def less_than_join(
         QueryError: a column is missing or stands on both sides, the two are of two
             kinds, or a float is NaN.
 
-    Supersteps: 3; 5 where the pairs would be spread unevenly.
-    Cost: h = the smaller relation, which goes to all processes, and at most n/p rows of
-        the larger; w = O(m log m) to sort the m rows of the smaller, O(log m) for each
-        of the n/p of the larger, O(1) for each pair.
+    Supersteps: 2; 4 where the pairs would be spread unevenly.
+    Cost: h = ``left``, which goes to all processes, and at most n/p rows of ``right``;
+        w = O(m log m) to sort the m rows of ``left``, O(log m) for each of the n/p of
+        ``right``, O(1) for each pair.
     """
-    left, right = without_nulls(left, [lesser]), without_nulls(right, [greater])
+    left, right = left.without_nulls(lesser), right.without_nulls(greater)
     one, other = alike([left[lesser], right[greater]], f"less_than_join of {lesser!r}")
     left, right = left.plus(**{lesser: one}), right.plus(**{greater: other})
     beside(left.take(slice(0)), right.take(slice(0)), "less_than_join")  # names that clash
-    sizes = bsp.allreduce(np.array([left.rows, right.rows]))
-    if sizes[0] <= sizes[1]:
-        small = _ordered(bsp, replicate(bsp, left), lesser)
-        charge_search(bsp, right.rows, small.rows)
-        counts = ordinals(small[lesser]).searchsorted(ordinals(right[greater]), "left")
-        right, counts = _spread(bsp, right, counts)
-        rows, others = _pairs(np.zeros_like(counts), counts)
-        return _beside(bsp, small.take(others), right.take(rows))
-    small = _ordered(bsp, replicate(bsp, right), greater)
-    charge_search(bsp, left.rows, small.rows)
-    starts = ordinals(small[greater]).searchsorted(ordinals(left[lesser]), "right")
-    left, counts = _spread(bsp, left, small.rows - starts)
-    rows, others = _pairs(small.rows - counts, counts)
-    return _beside(bsp, left.take(rows), small.take(others))
-
-
-def _beside(bsp: bsplib.Group, left: Relation, right: Relation) -> Relation:
+    left = replicate(bsp, left)
+    charge_sort(bsp, left.rows)
+    charge_values(bsp, left.values)
+    left = left.take(np.argsort(ordinals(left[lesser]), kind="stable"))
+    charge_search(bsp, right.rows, left.rows)
+    counts = ordinals(left[lesser]).searchsorted(ordinals(right[greater]), "left")
+    right, counts = _spread(bsp, right, counts)
+    left = left.take(runs(np.zeros_like(counts), counts))
+    right = right.take(np.repeat(np.arange(len(counts)), counts))
     charge_values(bsp, left.values + right.values)
     return beside(left, right, "less_than_join")
-
-
-def _ordered(bsp: bsplib.Group, relation: Relation, name: str) -> Relation:
-    charge_sort(bsp, relation.rows)
-    charge_values(bsp, relation.values)
-    return relation.take(np.argsort(ordinals(relation[name]), kind="stable"))
-
-
-def _pairs(
-    starts: NDArray[np.intp], counts: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    return np.repeat(np.arange(len(counts)), counts), runs(starts, counts)
 
 
 def _spread(
@@ -92,7 +72,3 @@ def _spread(
     weighed = relation.plus(**{_WEIGHT: Column(counts)})
     moved = rebalance(bsp, weighed, counts)
     return moved.only(list(relation.columns)), moved[_WEIGHT].values
-
-
-_WEIGHT = "number of pairs"
-"""A name that no column can have, since it contains spaces."""

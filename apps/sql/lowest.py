@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from bsplib.apps.sql.errors import QueryError
 from bsplib.apps.sql.keys import Ordinals, ordinals
-from bsplib.apps.sql.relation import Relation, without_nulls
+from bsplib.apps.sql.relation import QueryError, Relation
 from bsplib.apps.work import charge_values
 
 _FEW = 4096
@@ -40,7 +39,7 @@ def lowest(bsp: bsplib.Group, relation: Relation, name: str, fraction: float = 0
     if not 0 <= fraction <= 1:
         raise QueryError(f"lowest: the fraction is {fraction}; it is 0 to 1")
     charge_values(bsp, relation.rows)
-    known = without_nulls(relation, [name])
+    known = relation.without_nulls(name)
     values = ordinals(known[name])
     total = int(bsp.allreduce(np.int64(len(values))))
     rank = math.ceil(total * Fraction(str(fraction)))  # 0.01 of 700 is 7, no bit more

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bsplib.apps.sql.errors import QueryError
+from bsplib.apps.sql.relation import QueryError
 from bsplib.apps.sql.sorting import SampleSort
 
 _SEEDS = 16

@@ -12,14 +12,12 @@ import numpy as np
 import bsplib
 from bsplib.apps.progress import steps
 from bsplib.apps.sql.arrow import pa
-from bsplib.apps.sql.errors import QueryError
-from bsplib.apps.sql.files import FORMATS, to_arrow
+from bsplib.apps.sql.exchange import rebalance
+from bsplib.apps.sql.files import BLOCK, FORMATS, scan, to_arrow
 from bsplib.apps.sql.generate import Generator
 from bsplib.apps.sql.plan import Plan, plan_of
 from bsplib.apps.sql.queries import INPUTS, SQL, sql_process
-from bsplib.apps.sql.rebalance import rebalance
-from bsplib.apps.sql.relation import Relation
-from bsplib.apps.sql.scan import BLOCK, scan
+from bsplib.apps.sql.relation import QueryError, Relation
 from bsplib.apps.work import charge_values
 
 Source = int | Generator | Mapping[str, "pa.Table | Path | str"]

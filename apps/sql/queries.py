@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
 import bsplib
-from bsplib.apps.sql.aggregates import total
-from bsplib.apps.sql.equi_join import equi_join
-from bsplib.apps.sql.expression import col
+from bsplib.apps.sql.equi_join import equi_join, sorted_join
 from bsplib.apps.sql.group_by import group_by
 from bsplib.apps.sql.less_than_join import less_than_join
 from bsplib.apps.sql.lowest import lowest
 from bsplib.apps.sql.plan import Plan
-from bsplib.apps.sql.project import project
-from bsplib.apps.sql.relation import Relation
-from bsplib.apps.sql.sorted_join import sorted_join
+from bsplib.apps.sql.relation import Column, Relation
 from bsplib.apps.sql.sorting import SampleSort
 from bsplib.apps.work import charge_values
 
@@ -83,35 +81,33 @@ def sql_process(
 
 def temp1(bsp: bsplib.Group, tran: Relation, plan: Plan) -> Relation:
     """Add up the units of each item: an aggregate sum and a group-by of TRAN."""
-    return group_by(bsp, tran, ["item"], sort=plan.sort_of(1), units=total("units"))
+    return group_by(bsp, tran, "item", ["units"], sort=plan.sort_of(1))
 
 
 def temp2(bsp: bsplib.Group, temp1: Relation, item: Relation, plan: Plan) -> Relation:
     """Find class and price of each: an equality-join of TEMP1 and ITEM."""
     joined = _join(bsp, temp1, item, "item", plan.sort_of(2))
-    charge_values(bsp, joined.rows)
-    return project(joined, "item", "class", "units", value=col("units") * col("price"))
+    value = _calculated(bsp, np.multiply, joined, "units", "price")
+    return joined.only(["item", "class", "units"]).plus(value=value)
 
 
 def temp3(bsp: bsplib.Group, temp2: Relation, plan: Plan) -> Relation:
     """Add up the units and values of each class: an aggregate sum and a group-by of TEMP2."""
-    sums = {name: total(name) for name in ("units", "value")}
-    return group_by(bsp, temp2, ["class"], sort=plan.sort_of(3), **sums)
+    return group_by(bsp, temp2, "class", ["units", "value"], sort=plan.sort_of(3))
 
 
 def temp4(bsp: bsplib.Group, temp3: Relation, qnt: Relation, plan: Plan) -> Relation:
     """Find stock and floor of each class: an equality-join of TEMP3 and QNT."""
     joined = _join(bsp, temp3, qnt, "class", plan.sort_of(4))
-    return joined.only(("class", "units", "value", "stock", "floor"))
+    return joined.only(["class", "units", "value", "stock", "floor"])
 
 
 def temp5(bsp: bsplib.Group, temp4: Relation, item: Relation) -> Relation:
     """Find the items dearer than the floor of each class: a less-than-join of TEMP4 and ITEM."""
     floors = temp4.only(["class", "units", "floor"])
     pairs = less_than_join(bsp, floors, item.only(["item", "price"]), "floor", "price")
-    kept = ("class", "units", "item", "price")
-    charge_values(bsp, pairs.rows)
-    return project(pairs, *kept, gap=col("price") - col("floor"))
+    gap = _calculated(bsp, np.subtract, pairs, "price", "floor")
+    return pairs.only(["class", "units", "item", "price"]).plus(gap=gap)
 
 
 def temp6(bsp: bsplib.Group, temp5: Relation) -> Relation:
@@ -119,13 +115,23 @@ def temp6(bsp: bsplib.Group, temp5: Relation) -> Relation:
     return lowest(bsp, temp5, "gap")
 
 
+def _calculated(
+    bsp: bsplib.Group, op: np.ufunc, relation: Relation, one: str, other: str
+) -> Column:
+    """Calculate with two columns of each row, as floats; NULL where one of them is."""
+    charge_values(bsp, relation.rows)
+    first, second = relation.numbers(one), relation.numbers(other)
+    made = Column(op(first.values, second.values, dtype=np.float64), first.valid)
+    return made if second.valid is None else made.where(second.valid)
+
+
 def _join(
     bsp: bsplib.Group, left: Relation, right: Relation, name: str, sort: SampleSort | None
 ) -> Relation:
     if sort is None:
-        return equi_join(bsp, left, right, [name])
+        return equi_join(bsp, left, right, name)
     # Whole rows of a user's file may have other columns, of names that are taken.
     right = right.only(
         [other for other in right.columns if other == name or other not in left.columns]
     )
-    return sorted_join(bsp, left, right, [name], sort)
+    return sorted_join(bsp, left, right, name, sort)

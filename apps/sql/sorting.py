@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 import bsplib
 from bsplib.apps.sorting.sample_sort import OVERSAMPLING, sort_blocks
-from bsplib.apps.sql.column import Column
 from bsplib.apps.sql.keys import Keys
-from bsplib.apps.sql.relation import Relation
+from bsplib.apps.sql.relation import Column, Relation
 from bsplib.apps.work import charge_values
 
 
@@ -28,7 +27,7 @@ class SampleSort:
 
 
 def sort_rows(
-    bsp: bsplib.Group, keys: Keys, relation: Relation, how: SampleSort, *, stable: bool = False
+    bsp: bsplib.Group, keys: Keys, relation: Relation, how: SampleSort
 ) -> tuple[Keys, Relation]:
     """Sort rows by their keys: those of process 0 come first.
 
@@ -37,7 +36,6 @@ def sort_rows(
         keys: one for each row of this process.
         relation: the rows.
         how: to sort them.
-        stable: rows of equal keys stay in the order (process, position).
 
     Returns:
         The keys and the rows that are due here.
@@ -47,12 +45,12 @@ def sort_rows(
     """
     masked = _masked(bsp, relation)
     charge_values(bsp, relation.values + relation.rows)
-    records = bspsort(bsp, as_records(keys, relation, masked), how, stable=stable)
+    records = bspsort(bsp, as_records(keys, relation, masked), how)
     charge_values(bsp, len(records) * (1 + len(relation.columns)))
     return np.ascontiguousarray(records[KEY]), from_records(records, relation)
 
 
-def bspsort(bsp: bsplib.Group, records: Records, how: SampleSort, *, stable: bool) -> Records:
+def bspsort(bsp: bsplib.Group, records: Records, how: SampleSort) -> Records:
     """Sort records by their keys; the function has the same name in the paper's profile.
 
     As in the paper, it ends with a superstep, which shows the time of stage 7.
@@ -61,7 +59,6 @@ def bspsort(bsp: bsplib.Group, records: Records, how: SampleSort, *, stable: boo
         bsp,
         records,
         key=KEY,
-        stable=stable,
         oversampling=how.oversampling,
         sample_sort=how.sample_sort,
         seed=how.seed,

@@ -88,9 +88,9 @@ def test_processes_without_rows_are_told(tmp_path):
 
 def test_the_schema_names_every_column_and_query():
     output = invoke("schema").output
-    for columns in INPUTS.values():
+    for name, columns in INPUTS.items():
         for column in columns:
-            assert column in output
+            assert f"{name}.{column}" in output
     assert "SUM(units) AS units FROM TRAN GROUP BY item" in output
 
 
@@ -121,7 +121,7 @@ def test_a_column_of_another_kind_is_one_sentence_and_the_files_stay(tmp_path):
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     for stage in ("owner", "original"):
         line = ("run", tmp_path, "--nprocs", 2, "--backend", "sim", "--stage", stage)
-        assert "'units' is a string; a sum is of integers or floats" in refused(*line)
+        assert "'units' is a string; a calculation is of integers or floats" in refused(*line)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.apps.sql import story
 from bsplib.apps.sql.cli import cli
+from bsplib.apps.sql.files import BLOCK
 from bsplib.apps.sql.generate import PAPER_SIZE, Generator
 from bsplib.apps.sql.paper import PAPER
 from bsplib.apps.sql.plan import EXPERIMENTAL, STAGES
-from bsplib.apps.sql.scan import BLOCK
 from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, StorySetting, tell
 from bsplib.apps.sql.story_table import by_balance, gain, printed_by_balance
 from bsplib.machine import Machine, load_machine
