@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from contextlib import suppress
 
 import numpy as np
@@ -286,3 +288,23 @@ def test_attributes_can_be_read_only(run, name):
         return bsp.pid
 
     assert run(main) == list(range(len(run(main))))
+
+
+def test_a_group_is_freed_with_its_arrays_as_soon_as_nobody_has_it():
+    groups = []
+
+    def main(bsp):
+        bsp.zeros(8)
+        bsp.sync()
+        with bsp.partition([bsp.nprocs]) as sub:
+            sub.put(0, np.ones(3), sub.zeros(3))
+            sub.sync()
+            groups.append(weakref.ref(sub))
+        groups.append(weakref.ref(bsp))
+
+    gc.disable()
+    try:
+        bsplib.run(main, nprocs=2, backend="sim")
+        assert [group() for group in groups] == [None] * 4
+    finally:
+        gc.enable()
