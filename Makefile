@@ -46,7 +46,7 @@ demo: core
 sql-story: tools
 	$(BIN)/python -m bsplib.apps.sql story --out out
 
-# All checks that every change has to pass: some seven minutes on two cores. Most tests keep
+# All checks that every change has to pass: some five minutes on two cores. Most tests keep
 # at most one core busy and some wait for processes or pages, hence four jobs of like lengths run
 # at once, and two short ones after them; what each has written is shown when it has ended.
 # (Under pytest-xdist tests run beside a second thread, and then bsplib forks no processes.)
@@ -67,18 +67,19 @@ test-pages: tools
 	$(BIN)/pytest $(PAGE_TESTS)
 
 # What is marked core, on the interpreted core; the other tests use the compiled one.
+OF_THE_CORE := -m 'core and (quick or hypothesis) and not slow'
 test-interpreted: tools
-	BSPLIB_CORE=python BSP_EXAMPLES=0.25 $(BIN)/pytest --core tests/bsplib
+	BSPLIB_CORE=python BSP_EXAMPLES=0.25 $(BIN)/pytest $(OF_THE_CORE) tests/bsplib
 
 # One short case of every test, most of them in the simulator: less than a minute on two cores.
 test-quick: tools
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-quick-runtime test-quick-rooms
 
 test-quick-runtime: tools
-	$(BIN)/pytest --quick tests/bsplib
+	$(BIN)/pytest -m quick tests/bsplib
 
 test-quick-rooms: tools
-	$(BIN)/pytest --quick $(OTHER_TESTS) $(PAGE_TESTS)
+	$(BIN)/pytest -m quick $(OTHER_TESTS) $(PAGE_TESTS)
 
 # The quick tests on every Python that pyproject.toml names; uv downloads those that are not here.
 test-pythons: tools
@@ -96,24 +97,26 @@ test-all: tools browser lint $(VENV)/.docs-installed
 	$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target \
 	  test-all-of-mpi test-all-rooms test-all-interpreted test-all-on-mpi test-all-real
 
+test-all-real test-all-rooms test-all-interpreted test-all-on-mpi test-all-of-mpi: export BSP_EXAMPLES ?= 2
+
 test-all-real: tools
-	$(BIN)/pytest --all $(ALL_BUT_MPI)
+	$(BIN)/pytest $(ALL_BUT_MPI)
 
 test-all-rooms: tools
-	$(BIN)/pytest --all $(filter-out tests/bsplib/ tests/__pycache__/,$(wildcard tests/*/))
+	$(BIN)/pytest -m '' $(filter-out tests/bsplib/ tests/__pycache__/,$(wildcard tests/*/))
 
 test-all-interpreted: tools
-	BSPLIB_CORE=python $(BIN)/pytest --all $(ALL_BUT_MPI)
+	BSPLIB_CORE=python $(BIN)/pytest $(ALL_BUT_MPI)
 
 # All tests of MPI, and all cases on both MPIs; on the interpreted core the cases of make test.
 test-mpi: test-all-of-mpi test-all-on-mpi
 
 test-all-of-mpi: tools
-	$(BIN)/pytest --all tests/bsplib/mpi
+	$(BIN)/pytest -m '' tests/bsplib/mpi
 
 test-all-on-mpi: tools
-	$(BIN)/pytest --all -m on_mpi tests/bsplib
-	BSPLIB_CORE=python $(BIN)/pytest -m on_mpi tests/bsplib
+	$(BIN)/pytest -m on_mpi tests/bsplib
+	BSPLIB_CORE=python $(BIN)/pytest -m 'on_mpi and not slow' tests/bsplib
 
 # What is marked core, with a compiled core that reports memory errors and undefined behaviour
 # to build/sanitized/report.*. Stacks are not watched, since greenlet copies them.
@@ -129,7 +132,7 @@ sanitize: tools
 	cd $(SANITIZED) && BSPLIB_CORE=compiled PYTHONMALLOC=malloc \
 	  ASAN_OPTIONS=detect_leaks=0:log_path=report UBSAN_OPTIONS=log_path=report \
 	  LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
-	  $(CURDIR)/$(BIN)/python -m pytest --core tests/bsplib
+	  $(CURDIR)/$(BIN)/python -m pytest $(OF_THE_CORE) tests/bsplib
 
 # A source distribution, and a wheel for this interpreter that runs on every Linux of this
 # architecture with glibc 2.17 (of 2012) or later: auditwheel fails if it does not.

@@ -1,9 +1,13 @@
-"""What holds for the tests of all rooms."""
+"""What holds for the tests of all rooms, and which cases the commands leave out.
+
+``make test`` leaves out what is marked ``slow``, which is ``pytest`` without ``-m``. Some cases are
+marked by hand, and further ones here and where tests of ``tests/bsplib`` get their backends: they
+find the fewest faults for their time. ``make test-all`` is ``pytest -m ""``.
+"""
 
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -14,14 +18,13 @@ from bsplib import core
 
 from .hosts.fixtures import hosts, hosts_of_the_file  # noqa: F401 - fixtures of all tests
 from .scripted import Reading, Script
-from .selection import LENGTHY_S, SLOW_S, is_thinned, of_the_core, quick, usual
 
 # A shell starts its background jobs with SIGINT ignored, and programs inherit that.
 # Some tests are about Ctrl-C, hence here it means what it does at a terminal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-_PARTS = {"--quick": quick, "--core": of_the_core}
-"""Options, and what they leave of all tests."""
+WITHOUT_SLOW = "not slow"
+"""What pyproject.toml says to run."""
 
 
 @pytest.fixture(autouse=True)
@@ -33,28 +36,20 @@ def same_path() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what chooses between a part of the tests and all; selection.py says which and why."""
-    parser.addoption(
-        "--all",
-        action="store_true",
-        help="Run every case of every test, and start the processes of every run anew.",
-    )
+    """Add a short word for the tests that one runs most often."""
     parser.addoption(
         "--quick",
-        action="store_true",
-        help="Run one case of every test that is done at once, most of them in the simulator.",
-    )
-    parser.addoption(
-        "--core",
-        action="store_true",
-        help="Run one real and one virtual case of what is marked core and done at once.",
+        action="store_const",
+        dest="markexpr",
+        const="quick",
+        help="The same as -m quick.",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw more examples with ``--all``."""
-    if config.getoption("--all"):
-        os.environ.setdefault("BSP_EXAMPLES", "2")
+    """Run what is named by its node id (``pytest FILE::TEST``), whatever it is."""
+    if config.option.markexpr == WITHOUT_SLOW and any("::" in each for each in config.args):
+        config.option.markexpr = ""
 
 
 def pytest_report_header() -> str:
@@ -62,36 +57,47 @@ def pytest_report_header() -> str:
     return f"core: {core.BUILD}"
 
 
-@pytest.hookimpl(trylast=True)  # Hypothesis marks its tests in this hook
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what the command does not run; see selection.py."""
-    if not is_thinned(config):
-        return
-    chosen = [choose for name, choose in _PARTS.items() if config.getoption(name)]
-    kept = (chosen or [usual])[0](items)
-    if len(kept) < len(items):
-        left_out = set(items).difference(kept)
-        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
-        items[:] = kept
+def draws(item: pytest.Item) -> bool:
+    """Tell whether a test draws examples; Hypothesis marks it later."""
+    return hasattr(getattr(item, "obj", None), "is_hypothesis_test")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark further cases.
+
+    ``quick`` is the first case of each test without processes of the system, and one test with
+    them of each file, but none that is lengthy, needs a browser or draws examples. ``slow`` are
+    further values of parameters on real processes, on a single one or in a browser: what a value
+    does is decided by code that all backends share. Of tests that start ranks of an MPI by
+    themselves, which takes both cores for seconds, one of each file is not, on one of both MPIs.
+    """
+    seen: set[object] = set()
+    with_ranks: dict[object, tuple[str, int]] = {}
+    for item in items:
+        marked = item.get_closest_marker
+        if marked("slow"):
+            continue
+        test = item.nodeid.partition("[")[0]
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        backend, _, _ = str(parameters.get("backend", "sim")).partition("-")
+        place = (test, backend, parameters.get("nprocs"))
+        kind = test if backend == "sim" else (item.path, backend)
+        if place in seen and (backend != "sim" or 1 in place or marked("browser")):
+            item.add_marker("slow")
+        elif "mpi" in parameters and marked("lengthy"):
+            chosen = with_ranks.setdefault(item.path, (test, len(with_ranks) % 2))
+            if chosen != (test, item.callspec.indices["mpi"]):
+                item.add_marker("slow")
+        elif kind not in seen and not (marked("lengthy") or marked("browser") or draws(item)):
+            item.add_marker("quick")
+            seen.add(kind)
+        seen.add(place)
 
 
 def pytest_collection_finish() -> None:
     """Let the garbage collector leave out what was collected: looking at it takes half a second."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Name what takes so long that it belongs into a longer command; a busy machine may err."""
-    if config.getoption("--all"):
-        return
-    mark, limit_s = ("lengthy", LENGTHY_S) if config.getoption("--quick") else ("slow", SLOW_S)
-    for report in terminalreporter.getreports("passed"):
-        if report.when == "call" and report.duration > 2 * limit_s:
-            took = f"{report.duration:.1f} s: {report.nodeid}"
-            terminalreporter.write_line(f"{took}; if it does so again, mark it {mark}")
 
 
 @pytest.fixture(scope="session")

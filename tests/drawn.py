@@ -1,7 +1,7 @@
 """How many examples Hypothesis draws, and how often a test repeats what may depend on chance.
 
 ``BSP_EXAMPLES`` multiplies the numbers that stand in the tests. Where it is not set, half as many
-are drawn, and twice as many by ``pytest --all``.
+are drawn; ``make test-all`` draws twice as many.
 """
 
 from __future__ import annotations

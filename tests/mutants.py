@@ -273,7 +273,7 @@ def pytest(folder: Path, *arguments: str, core: str, limit_s: float) -> tuple[in
 def watch(folder: Path, core: str) -> Calls:
     """Run the quick tests of a core, and return which functions each of them calls."""
     file = folder / called.FILE
-    options = ("--quick", "-p", "tests.called", *WATCHED[core])
+    options = ("-m", "quick", "-p", "tests.called", *WATCHED[core])
     status, _ = pytest(folder, *options, core=core, limit_s=WATCH_LIMIT_S)
     if status not in (0, 1):  # 1: a test failed
         raise click.ClickException(

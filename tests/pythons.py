@@ -33,7 +33,7 @@ NOT_FOR_QUICK_TESTS = ("basedpyright", "bsplib", "mypy", "ruff")
 PATTERNS = ("~/.pyenv/versions/{}.*/bin/python", "~/.local/share/uv/python/cpython-{}.*/bin/python")
 """Where pyenv and uv keep the Pythons that they install, by version."""
 NOT_INSTALLED = "the packages that tests need cannot be installed"
-QUICK = ("-m", "pytest", "--quick", "-q")
+QUICK = ("-m", "pytest", "-m", "quick", "-q")
 
 
 def project() -> dict:

@@ -8,8 +8,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
-from itertools import product
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 
 from ..mpi_ranks import MPIS, end, ranks_of
-from ..selection import Place, is_thinned, nearest_places, usual_places
 from .leftovers import children, nothing_stays_in_shared_memory, shared_memory
 from .pipes_backend import PIPES
 from .pools import LOOKING, Pools, can_be_kept, expects_an_error, may_stay
@@ -44,12 +42,15 @@ OF_THE_CORE = frozenset(
 OF_AN_MPI = OF_THE_CORE | {
     f"test_{what}" for what in ("allocation", "collectives", "overlaps", "partition", "split")
 }
-"""Files whose cases on an MPI are marked ``mpi`` where they may use ranks of earlier ones."""
+"""Files of which ``make test`` runs cases on an MPI, where they may use ranks of earlier ones."""
+INTERPRETERS = frozenset({"execute", "script", "with_little"})
+"""Fixtures of tests that start an interpreter of their own."""
 COUNTS = (1, 2, 3, 4, 8)
-
-
+USUAL_COUNT = {"sim": 3, "mpi-mpich": 3}
+"""Numbers of processes that make test takes; 2 on other backends."""
+USUAL_MPI = "mpi-mpich"
 PRELOADED = ["bsplib", "pytest"]
-"""What the fork server has imported, in make test: else each process that it forks imports it."""
+"""What the fork server has imported: else each process that it forks imports it."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,8 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("BSP_POISON"):  # programs that tests start have to find what it names, too
         folders = str(config.rootpath), os.environ.get("PYTHONPATH", "")
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
-    if not config.getoption("--all"):
-        multiprocessing.set_forkserver_preload(PRELOADED)
+    multiprocessing.set_forkserver_preload(PRELOADED)
     config.addinivalue_line(
         "markers",
         "procs(*counts, least=1): run the program with these numbers of processes, or with "
@@ -74,22 +74,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "not_on_mpi(why): there is nothing to test on an MPI; why says the reason"
     )
-    config.addinivalue_line(
-        "markers", "fresh: each run of the test has processes of its own, in make test, too"
-    )
+    config.addinivalue_line("markers", "fresh: each run of the test has processes of its own")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
     for item in items:
-        if item.path.parent == Path(__file__).parent:
+        is_here = item.path.is_relative_to(here)
+        if is_here and not INTERPRETERS.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("lengthy")
+        if item.path.parent == here:
             if item.path.stem in OF_THE_CORE:
                 item.add_marker("core")
             if _mpi_of(item) and isinstance(item, pytest.Function):
                 item.add_marker("on_mpi")
-                if _is_mpi(item):
-                    item.add_marker("mpi")
-            if isinstance(item, pytest.Function) and expects_an_error(item):
-                item.add_marker("error")
     items.sort(key=_order)
 
 
@@ -124,21 +122,44 @@ def _mpi_of(item: pytest.Item) -> str:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     asked = {"nprocs", "backend"}.intersection(metafunc.fixturenames)
     if asked == {"nprocs", "backend"}:
-        places: Iterable[Place] = list(product(_counts(metafunc), _backends(metafunc)))
-        if is_thinned(metafunc.config):
-            every_count = metafunc.definition.get_closest_marker("every_count") is not None
-            possible = nearest_places if _is_short_command(metafunc.config) else usual_places
-            places = possible(places, every_count=every_count)
-        ids = [f"p={count}-{backend}" for count, backend in places]
-        metafunc.parametrize(("nprocs", "backend"), places, indirect=True, ids=ids)
+        places = [
+            pytest.param(count, backend, marks=marks, id=f"p={count}-{backend}")
+            for backend in _backends(metafunc)
+            for count, marks in _counts_on(backend, metafunc)
+        ]
+        metafunc.parametrize(("nprocs", "backend"), places, indirect=True)
     elif "nprocs" in asked:
         metafunc.parametrize("nprocs", _counts(metafunc), indirect=True, ids="p={}".format)
     elif "backend" in asked:
-        metafunc.parametrize("backend", _backends(metafunc), indirect=True)
+        usual = {*BACKENDS, PIPES.name}
+        backends = [
+            pytest.param(name, marks=() if name in usual else pytest.mark.slow)
+            for name in _backends(metafunc)
+        ]
+        metafunc.parametrize("backend", backends, indirect=True)
 
 
-def _is_short_command(config: pytest.Config) -> bool:
-    return any(map(config.getoption, ("--quick", "--core")))
+def _counts_on(backend: str, metafunc: pytest.Metafunc) -> Iterator[tuple[int, Any]]:
+    """Yield numbers of processes, the usual one first, and the mark of those that are slow.
+
+    In the simulator 3 is the least number with a process that is neither the first, nor the last,
+    nor everybody's neighbour by accident; 1 is the least. For processes of the system it is 2: they
+    have a core each, and what depends on their number is code that all backends share. A command
+    that leaves slow cases out does not make them: pytest takes as long for one as a short test.
+    """
+    counts, definition = _counts(metafunc), metafunc.definition
+    usual = USUAL_COUNT.get(backend, 2)
+    nearest = min([count for count in counts if count >= usual] or [max(counts)])
+    chosen = {nearest, 1} if backend == "sim" else {nearest}
+    if backend in MPIS:
+        chosen = {usual} if backend == USUAL_MPI and _is_mpi(definition) else set()
+    elif definition.get_closest_marker("every_count"):
+        chosen = set(counts)
+    for count in sorted(counts, key=lambda count: (count != nearest, count)):
+        if count in chosen:
+            yield count, ()
+        elif not any(word in metafunc.config.option.markexpr for word in ("not slow", "quick")):
+            yield count, pytest.mark.slow
 
 
 def _backends(metafunc: pytest.Metafunc) -> tuple[str, ...]:
@@ -148,17 +169,10 @@ def _backends(metafunc: pytest.Metafunc) -> tuple[str, ...]:
         names = (*names, PIPES.name)
     is_fixed = any(map(marked, ("forked", "fresh", "not_on_mpi")))
     looks = not LOOKING.isdisjoint(metafunc.fixturenames)  # at this process, which is no rank
-    if is_fixed or looks or not _may_be_on_an_mpi(metafunc):
-        return names
-    return (*names, *MPIS)
+    return names if is_fixed or looks else (*names, *MPIS)
 
 
-def _may_be_on_an_mpi(metafunc: pytest.Metafunc) -> bool:
-    """Tell whether a command may run cases on an MPI; otherwise none are made, to save time."""
-    return not is_thinned(metafunc.config) or _is_mpi(metafunc.definition)
-
-
-def _counts(metafunc: pytest.Metafunc) -> Iterable[int]:
+def _counts(metafunc: pytest.Metafunc) -> Sequence[int]:
     marker = metafunc.definition.get_closest_marker("procs")
     if marker is None:
         return COUNTS
@@ -205,10 +219,10 @@ def run(
     """Run a program; as ``bsplib.run`` with the backend and the number of processes at hand.
 
     Real processes stay for the next test of the file where they may, since their start takes
-    most of the time. With ``--all`` each run has its own.
+    most of the time. Cases that are left to ``make test-all`` have their own.
     """
-    is_thin = not request.config.getoption("--all")
-    kept = backend == "shm" and is_thin and _is_for_all(request.node)
+    is_usual = request.node.get_closest_marker("slow") is None
+    kept = backend == "shm" and is_usual and _is_for_all(request.node)
 
     def run_it(main: Callable[..., Any], *args: Any, **more: Any) -> list[Any]:
         if kept and can_be_kept(more):

@@ -78,7 +78,6 @@ def backend(request):
         yield name
 
 
-@pytest.mark.mpi
 @pytest.mark.lengthy
 @pytest.mark.parametrize("nprocs", [3])
 @pytest.mark.parametrize("backend", MPIS, indirect=True)

@@ -107,7 +107,6 @@ def backend(request):
         yield name
 
 
-@pytest.mark.mpi
 @pytest.mark.slow
 @pytest.mark.parametrize("nprocs", [3])
 @pytest.mark.parametrize("backend", MPIS, indirect=True)

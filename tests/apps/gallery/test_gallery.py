@@ -124,7 +124,6 @@ def backend(request):
 
 
 @PROGRAMS
-@pytest.mark.mpi
 @pytest.mark.parametrize("nprocs", [3])
 @pytest.mark.parametrize("backend", MPIS, indirect=True)
 def test_ranks_of_an_mpi_compute_what_one_program_does(name, nprocs, backend):
