@@ -57,38 +57,6 @@ def test_only_memory_that_was_never_given_out_is_known_to_be_zero(heap):
     assert heap.allocate(100)[1]
 
 
-def test_neighbours_that_are_free_become_one(heap):
-    a, b, c, _ = (heap.allocate(64)[0] for _ in range(4))
-    heap.release(a)
-    heap.release(c)
-    heap.release(b)
-    assert heap.allocate(192) == (a, False)
-
-
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (0, 2, 1)], ids=str)
-def test_it_does_not_matter_in_which_order_neighbours_are_freed(heap, order):
-    blocks = [heap.allocate(64)[0] for _ in range(3)]
-    heap.allocate(64)
-    for number in order:
-        heap.release(blocks[number])
-    assert heap.allocate(192)[0] == blocks[0]
-
-
-def test_a_free_range_that_is_too_large_is_split(heap):
-    a, _ = heap.allocate(256)
-    heap.allocate(64)
-    heap.release(a)
-    assert heap.allocate(64) == (a, False)
-    assert heap.allocate(64) == (a + 64, False)
-    assert heap.allocate(128) == (a + 128, False)
-
-
-def test_pages_are_reserved_before_they_are_given_out(memory, heap):
-    for size in (10, 100_000, 1_000_000):
-        start, _ = heap.allocate(size)
-        assert start + size <= memory.reserved_up_to
-
-
 def test_no_more_is_reserved_than_is_used_and_a_step(memory, heap):
     for _ in range(100):
         start, _ = heap.allocate(50_000)
@@ -221,19 +189,6 @@ def test_a_process_that_uses_little_reserves_little():
 # -- staging buffers ------------------------------------------------------------------------------
 
 
-def test_rooms_of_one_superstep_do_not_overlap(heap):
-    staging_buffer = staging_buffer_of(heap)
-    stop = 0
-    rooms = []
-    for size in [1, 64, 65, 70_000, 3, 1 << 20, 10, 0, 5]:
-        start = staging_buffer.reserve(size)
-        assert start % ALIGNMENT == 0
-        assert all(start >= end or start + size <= begin for begin, end in rooms)
-        rooms.append((start, start + size))
-        stop = max(stop, start + size)
-    assert heap.allocate(64)[0] >= stop
-
-
 def test_a_cleared_staging_buffer_gives_the_same_memory_again(memory, heap):
     staging_buffer = staging_buffer_of(heap)
     sizes = (50_000, 50_000, 200_000, 1 << 21, 8)
@@ -271,28 +226,6 @@ def test_an_staging_buffer_that_cannot_grow_stays_as_it_was():
     assert staging_buffer.reserve(100) == first + 128
     staging_buffer.clear()
     assert staging_buffer.reserve(100) == first
-
-
-def test_a_cleared_staging_buffer_begins_at_its_front(heap):
-    staging_buffer = staging_buffer_of(heap)
-    first = staging_buffer.reserve(100)
-    staging_buffer.reserve(100)
-    staging_buffer.clear()
-    assert staging_buffer.reserve(100) == first
-
-
-def test_an_staging_buffer_does_not_grow_from_superstep_to_superstep(memory, heap):
-    staging_buffer = staging_buffer_of(heap)
-    for _ in range(3):
-        for size in (100_000, 7, 300_000):
-            staging_buffer.reserve(size)
-        staging_buffer.clear()
-    settled = memory.reserved_up_to
-    for _ in range(50):
-        for size in (100_000, 7, 300_000):
-            staging_buffer.reserve(size)
-        staging_buffer.clear()
-    assert memory.reserved_up_to == settled
 
 
 def test_a_discarded_staging_buffer_gives_everything_back(memory, heap):

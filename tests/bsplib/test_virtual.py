@@ -270,6 +270,15 @@ def test_what_is_not_charged_is_measured(simulate):
     assert times.parallel_s > L + 0.99 * times.computation_s / 3  # the slowest is no faster
 
 
+@pytest.mark.parametrize(("seconds", "ns"), [(2.5e-9, 2), (3.5e-9, 4), (0.25, 250_000_000)])
+def test_a_charge_is_rounded_to_the_even_nanosecond(simulate, seconds, ns):
+    def main(bsp):
+        bsp.charge(seconds)
+        return round(bsp.time() * 1e9)
+
+    assert simulate(main, nprocs=1)[0] == [ns]
+
+
 @pytest.mark.parametrize("seconds", [-1, -1e-9, float("nan")])
 def test_only_times_can_be_charged(simulate, seconds):
     with pytest.raises(bsplib.UsageError, match=r"charge: .* is no time; it is 0 or more seconds"):

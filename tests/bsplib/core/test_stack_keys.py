@@ -32,44 +32,11 @@ def stacks(core):
     return Stacks(core("observed"))
 
 
-def test_a_stack_is_defined_once(stacks):
-    def main():
-        return [stacks.number() for _ in range(5)]
-
-    assert stacks.call(main) == [0] * 5
-    assert stacks.call(main) == [0] * 5
-    assert len(stacks.defined) == 1
-
-
 def test_two_calls_on_one_line_have_two_numbers(stacks):
     def main():
         return stacks.number(), stacks.number(), stacks.number()
 
     assert stacks.call(main) == stacks.call(main) == (0, 1, 2)
-
-
-def test_a_stack_is_told_by_every_caller_and_by_where_it_stands(stacks):
-    def inner():
-        return stacks.number()
-
-    def middle():
-        return inner()
-
-    def main():
-        return inner(), inner(), middle(), middle()
-
-    assert stacks.call(main) == stacks.call(main) == (0, 1, 2, 3)
-    assert [len(lines) for lines in stacks.defined] == [2, 2, 3, 3]
-
-
-def test_what_calls_the_outermost_function_is_no_part_of_a_stack(stacks):
-    def main():
-        return stacks.number()
-
-    def other():
-        return stacks.call(main)
-
-    assert stacks.call(main) == other() == 0
 
 
 def test_inner_frames_can_be_left_out(stacks):
@@ -145,19 +112,6 @@ def test_random_walks_over_functions_find_what_the_calls_say(stacks):
         number = stacks.call(namespace["a"], [*path])
         assert found.setdefault(path, number) == number
     assert len(set(found.values())) == len(found) == len(stacks.defined)
-
-
-def test_generators_are_on_the_stack(stacks):
-    def values():
-        yield stacks.number()
-        yield stacks.number()
-
-    def main():
-        return [*values(), *values()]
-
-    first = stacks.call(main)
-    assert len(set(first)) == 4
-    assert stacks.call(main) == first
 
 
 def test_what_define_raises_is_raised_and_the_stack_stays_new(core):
