@@ -23,7 +23,7 @@ from bsplib.primitives.contracts import shares
 from bsplib.primitives.state import GroupState
 from bsplib.transfers.casting import cast_values
 from bsplib.transfers.guard import plain
-from bsplib.transfers.held_arrays import origin, references
+from bsplib.transfers.held_arrays import origin, references, references_to_new
 from bsplib.transfers.place import MOST_AXES, Array
 
 Shape = SupportsIndex | Sequence[SupportsIndex]
@@ -178,7 +178,7 @@ def _allocate(
     made: Array = np.ndarray(size, dtype, buffer=memory)
     if bsp._watch is not None:
         made = bsp._watch.allocated(made)
-    before = _references(bsp, made)
+    before = () if bsp._watch is None else references_to_new(made)
     registration = bsp._registry.allocate(made, memory, bsp._port.shared_address_of(made))
     bsp._engine.arrivals.define(registration.slot, registration.address)
     if bsp._watch is not None:

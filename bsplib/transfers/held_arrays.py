@@ -37,6 +37,15 @@ def references(array: Any) -> tuple[int, ...]:
     return tuple(counts)
 
 
+def references_to_new(array: Any) -> tuple[int, ...]:
+    """Return the :func:`references` to an array that bsplib has made, as if of the program.
+
+    What it is a view of may be held by the memory that a backend has given, too; that is bsplib's.
+    """
+    counts = references(array)
+    return (counts[0], *[_REST[1]] * (len(counts) - 1))
+
+
 def origin(operation: str, array: Any, before: tuple[int, ...]) -> Origin:
     """Describe the registration of an array that has just been made.
 
