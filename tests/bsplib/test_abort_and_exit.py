@@ -70,6 +70,7 @@ def test_abort_hands_a_result_to_the_caller_of_the_run(run):
     assert raised.value.result["values"].tolist() == [0, 1, 2]
 
 
+@pytest.mark.not_on_mpi("mpi/test_faults.py has the tests of ranks")
 @pytest.mark.real_processes
 @pytest.mark.procs(least=2)
 def test_abort_stops_processes_that_compute(run):
@@ -176,6 +177,7 @@ def test_an_exception_while_others_wait_stops_them(run, nprocs):
     assert raised.value.number == nprocs - 1
 
 
+@pytest.mark.not_on_mpi("mpi/test_faults.py has the tests of ranks")
 @pytest.mark.real_processes
 @pytest.mark.procs(least=2)
 def test_an_exception_while_others_compute_stops_them(run):

@@ -189,6 +189,7 @@ def test_an_exception_that_cannot_be_unpickled_by_the_parent_is_told_in_words(ru
     assert "cannot be unpickled here: another process" in str(error)
 
 
+@pytest.mark.not_on_mpi("mpi/test_faults.py has the tests of ranks")
 @pytest.mark.real_processes
 @pytest.mark.procs(2)
 def test_death_by_a_realtime_signal_is_named(run):

@@ -52,6 +52,7 @@ def test_lines_of_processes_arrive_whole_in_a_file(script, tmp_path):
     assert len(out.read_text().splitlines()) == 4 * 60 * 3
 
 
+@pytest.mark.not_on_mpi("a program that no launcher has started has no ranks")
 def test_what_has_no_end_of_line_is_not_lost(execute, backend):
     done = execute(
         f"""

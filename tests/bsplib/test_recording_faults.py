@@ -517,6 +517,7 @@ def test_the_records_of_a_killed_program_make_a_trace(endless, backend, tmp_path
     assert set(recorded.records["kind"]) == {Kind.SYNC}
 
 
+@pytest.mark.not_on_mpi("mpi/test_faults.py has the tests of ranks")
 @pytest.mark.procs(2)
 @pytest.mark.real_processes
 def test_a_process_that_is_ended_by_a_signal_prints_no_notice(run, tmp_path, capfd):
@@ -531,6 +532,7 @@ def test_a_process_that_is_ended_by_a_signal_prints_no_notice(run, tmp_path, cap
     assert left(tmp_path) == [TRACE]
 
 
+@pytest.mark.not_on_mpi("a program that no launcher has started has no ranks")
 @pytest.mark.usefixtures("_hangup_not_ignored")
 def test_a_signal_that_the_program_handles_itself_stays_its_own(execute, backend, tmp_path):
     done = execute(
