@@ -28,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo sql-story bench-nodes bench-prediction bench-machine test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
+.PHONY: demo sql-story test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
 .PHONY: test-quick-runtime test-quick-rooms test-all-real test-all-rooms test-all-interpreted test-all-on-mpi test-all-of-mpi test-mpi
 .PHONY: test-interpreted test-pythons mutants soak lint bench sanitize wheels docs browser clean compiler core tools
 
@@ -183,33 +183,21 @@ $(TSC): | tools
 	  --no-fund --prefix $(VENV)/$(TYPESCRIPT) $(TYPESCRIPT) || \
 	  echo "could not install $(TYPESCRIPT): the scripts of the page are not checked" >&2
 
-# Run the benchmarks, store the figures as JSON, write them into benchmarks/README.md and show
-# which goals are met. Without a network the comparisons with MPI are left out.
+# Run the benchmarks, keep the figures in benchmarks/results.json and the table of goals in
+# benchmarks/README.md. Without a network the comparisons with other libraries are left out; Extra-P
+# has an environment of its own, since it needs an older numpy.
+EXTRAP := $(VENV)/extrap
 bench: tools browser
 	@test $(PEERS) -nt pyproject.toml || { \
 	  $(BIN)/python -m pip install --quiet --editable '.[bench]' && touch $(PEERS); } || \
-	  echo "could not install the MPI libraries to compare with: measuring without them" >&2
-	$(BIN)/python -m benchmarks
-
-# Closed forms from small traces, on programs that are 16 times as large on 256 processes.
-bench-nodes: tools
-	$(BIN)/python -m benchmarks.bench_nodes
-
-# Predict what is held out, and compare with Extra-P, which has an environment of its own: it needs
-# an older numpy. Without a network it is left out. With MEASURE=--measure the kernels are timed anew.
-EXTRAP := $(VENV)/extrap
-bench-prediction: tools
+	  echo "could not install the libraries to compare with: measuring without them" >&2
 	@test -x $(EXTRAP)/bin/extrap || { \
 	  $(BIN)/python -m venv $(EXTRAP) && \
 	  $(EXTRAP)/bin/pip install --quiet --no-deps extrap==4.2.5 && \
 	  $(EXTRAP)/bin/pip install --quiet 'numpy~=1.26' 'matplotlib~=3.6' 'marshmallow~=3.7' \
 	    'tqdm~=4.47' 'packaging>=20' 'pycubexr!=2.0.0,<3,>=1.2.3' 'scikit-learn>=1.2.2'; } || \
 	  { rm -rf $(EXTRAP); echo "could not install Extra-P: predicting without it" >&2; }
-	EXTRAP=$(EXTRAP)/bin/extrap $(BIN)/python -m benchmarks.bench_prediction $(MEASURE)
-
-# Probe this computer, and compare what the Machine predicts with runs: ten minutes, when idle.
-bench-machine: tools
-	$(BIN)/python -m benchmarks.bench_machine
+	EXTRAP=$(EXTRAP)/bin/extrap $(BIN)/python -m benchmarks --keep
 
 # The tests and benchmarks of the pages need Chromium, under any of its names on the PATH. The
 # headless shell takes a quarter less time; some versions of Debian have no package of it.

@@ -5,8 +5,8 @@ these functions, which count rows (:meth:`bsplib.Group.charge`). So a run takes 
 whenever it is repeated, and its computation is as balanced as its rows. On real processes the
 functions do nothing.
 
-The seconds are those of numpy on one core, medians of ``benchmarks/results/work.json``
-(``python -m benchmarks.bench_work``), rounded to two digits.
+The seconds are those of numpy on one core, medians in ``benchmarks/results.json``
+(``python -m benchmarks work``), rounded to two digits.
 """
 
 from __future__ import annotations

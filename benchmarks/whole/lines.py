@@ -5,18 +5,11 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from pathlib import Path
 
 _NO_CODE = {
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENCODING),
     *(tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
 }
-
-
-def lines_of_version(program: str, version: str) -> int:
-    """Return the lines of code of a version of a program."""
-    path = Path(__file__).parent / program / f"with_{version}.py"
-    return lines_of_code(path.read_text(encoding="utf-8"))
 
 
 def lines_of_code(text: str) -> int:

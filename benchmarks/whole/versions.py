@@ -16,10 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-PROGRAMS = (
-    *("heat", "kmeans", "conjugate_gradients"),
-    *("pagerank", "word_count", "sample_sort"),
-)
+PROGRAMS = ("heat", "kmeans", "conjugate_gradients", "pagerank", "sample_sort")
 """The folders of the programs."""
 
 Fields = dict[str, Any]
@@ -32,7 +29,7 @@ def problem_of(program: str, fields: Fields) -> Any:
 
 
 def main_of(program: str, version: str) -> Callable[..., Any]:
-    """Return the main function of a version, such as ``bsplib`` or ``dask``."""
+    """Return the main function of a version, such as ``bsplib`` or ``mpi4py``."""
     main: Callable[..., Any] = import_module(f"benchmarks.whole.{program}.with_{version}").main
     return main
 

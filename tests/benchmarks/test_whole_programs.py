@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 import bsplib
-from benchmarks import programs_against
+from benchmarks.cases import programs
 from benchmarks.mpi import Ranks
 from benchmarks.whole import versions
-from benchmarks.whole.alone import seconds_alone
-from benchmarks.whole.lines import lines_of_code, lines_of_version
+from benchmarks.whole.lines import lines_of_code
 from benchmarks.whole.on_bsplib import whole_program
 from tests.mpi_installations import OPEN_MPI
 
@@ -23,15 +21,8 @@ SMALL = {
     "kmeans": {"points": 300, "dimensions": 3, "clusters": 4, "rounds": 7},
     "conjugate_gradients": {"width": 9, "time": 3.0},
     "pagerank": {"pages": 90, "links": 400, "site": 10, "leaving": 0.3},
-    "word_count": {"words": 2000, "vocabulary": 60, "wanted": 10, "paragraph": 50},
     "sample_sort": {"records": 3000},
 }
-ALONE = [
-    (program, version)
-    for version in ("dask", "joblib", "multiprocessing")
-    for program in versions.PROGRAMS
-    if find_spec(f"benchmarks.whole.{program}.with_{version}") is not None
-]
 
 
 @pytest.fixture
@@ -77,17 +68,6 @@ def test_mpi4py_gives_the_result_of_the_sequential_program(program, problem, ran
     check(problem, folder)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("program", "version"), ALONE)
-def test_other_libraries_give_the_result_of_the_sequential_program(
-    program, version, problem, folder
-):
-    if find_spec(version) is None:
-        pytest.skip(f"{version} is not installed: pip install -e '.[bench]'")
-    assert seconds_alone(program, version, 2, SMALL[program], folder) > 0
-    check(problem, folder)
-
-
 @pytest.mark.parametrize("program", versions.PROGRAMS)
 def test_a_wrong_result_is_an_error(program, problem, folder):
     other = versions.problem_of(program, SMALL[program] | wrong(program))
@@ -103,14 +83,8 @@ def wrong(program):
         "kmeans": {"rounds": 1},
         "conjugate_gradients": {"time": 4.0},
         "pagerank": {"leaving": 0.5},
-        "word_count": {"words": 1900},
         "sample_sort": {"records": 2999},
     }[program]
-
-
-def test_a_program_that_fails_alone_is_an_error_with_its_words(folder):
-    with pytest.raises(RuntimeError, match=r"heat with none failed: (?s:.*)KeyError: 'none'"):
-        seconds_alone("heat", "none", 2, SMALL["heat"], folder)
 
 
 def test_only_lines_with_code_count():
@@ -122,14 +96,8 @@ def test_only_lines_with_code_count():
     assert lines_of_code("x = '''one\ntwo'''\n") == 2
 
 
-@pytest.mark.parametrize("program", versions.PROGRAMS)
-def test_lines_of_each_version_that_is_compared_are_counted(program):
-    for version in ("bsplib", "mpi4py", "dask"):
-        assert lines_of_version(program, version) > 0
-
-
 def test_every_program_is_measured():
-    titles = [section.title for section in programs_against.sections()]
+    titles = [section.title for section in programs.SECTIONS]
     for program in versions.PROGRAMS:
         assert f"{versions.problem_of(program, {})}, p = 2" in titles
     for small in ("3600 unknowns", "sort of 20000 records", "over 2000 points"):

@@ -1,1 +1,0 @@
-"""Programs of several kinds, recorded at small sizes and predicted at large ones."""

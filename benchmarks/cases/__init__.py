@@ -1,0 +1,1 @@
+"""The cases that are measured: each module has ``SECTIONS``."""

@@ -1,0 +1,148 @@
+"""The costs of supersteps and transfers, compared with peers and the limits of the computer.
+
+Where p is greater than 1 and the title names no other pattern, every process puts to the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import bsplib
+from benchmarks import peers, programs
+from benchmarks.measure import Case, Section
+from benchmarks.mpi import started
+
+KIB, MIB = 2**10, 2**20
+
+
+def mpi_cases(
+    stack: ExitStack, nprocs: int, what: str, program: str, **arguments: Any
+) -> list[Case]:
+    """Return a case for every MPI that is installed."""
+    return [
+        Case(f"{title}, {what}", partial(sample, program, **arguments))
+        for title, sample in started(stack, nprocs)
+    ]
+
+
+def sampler(stack: ExitStack, nprocs: int) -> Callable[..., float]:
+    """Start processes of bsplib; return a function that runs a program and returns its seconds."""
+    pool = stack.enter_context(bsplib.Pool(nprocs))
+    return lambda *args, **kwargs: pool.run(*args, **kwargs)[0]
+
+
+def _empty(nprocs: int, count: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare a sync that delivers nothing with barriers and fences."""
+    ours = sampler(stack, nprocs)
+    return [
+        Case("spin barrier", partial(peers.spin_barrier, nprocs, count)),
+        Case("multiprocessing.Barrier", partial(peers.library_barrier, nprocs, count // 10)),
+        *mpi_cases(stack, nprocs, "Fence", "fences", count=count),
+        Case("sync", partial(ours, programs.supersteps, count)),
+    ]
+
+
+def _put(nprocs: int, nbytes: int, count: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare a put and a sync with Put and Fence."""
+    put = partial(sampler(stack, nprocs), programs.puts, count, nbytes)
+    return [
+        *mpi_cases(stack, nprocs, "Put and Fence", "puts", count=count, nbytes=nbytes),
+        Case("put, sync", put),
+        Case("hpput, sync", partial(put, unbuffered=True)),
+    ]
+
+
+def _large_put(nbytes: int, count: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare transfers of what was just written and is read at once."""
+    put = partial(sampler(stack, 2), programs.puts_that_are_read, count, nbytes)
+    theirs = partial(mpi_cases, stack, 2, "Put and Fence", "puts_that_are_read")
+    return [
+        Case("np.copyto and a barrier", partial(peers.copies_that_are_read, 2, nbytes, count)),
+        *theirs(count=count, nbytes=nbytes),
+        Case("put, sync", put),
+        Case("hpput, sync", partial(put, unbuffered=True)),
+    ]
+
+
+def _large_message(nbytes: int, count: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare a message with one of MPI, of what was just written and is read at once."""
+    theirs = partial(mpi_cases, stack, 2, "Isend and Irecv", "exchanges_that_are_read")
+    send = partial(sampler(stack, 2), programs.messages_that_are_read, count, nbytes)
+    return [*theirs(count=count, nbytes=nbytes), Case("send, sync, move", send)]
+
+
+def _large_puts_to_all(nbytes: int, count: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare puts to all processes with Alltoall."""
+    theirs = partial(mpi_cases, stack, 2, "Alltoall", "alltoalls_that_are_read")
+    puts = partial(sampler(stack, 2), programs.puts_to_all_that_are_read, count, nbytes)
+    return [*theirs(count=count, nbytes=nbytes), Case("puts to all, sync", puts)]
+
+
+def _many_puts(number: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare many puts of a word, by offset and into views, with Put."""
+    ours = sampler(stack, 2)
+    return [
+        *mpi_cases(stack, 2, "Put of x[i:i+1]", "small_puts", count=30, number=number),
+        Case("put with offset=i", partial(ours, programs.small_puts, 20, number)),
+        Case("put into x[i:i+1]", partial(ours, programs.small_puts_into_views, 20, number)),
+    ]
+
+
+def _messages(number: int, stack: ExitStack) -> Sequence[Case]:
+    """Measure many messages in a superstep."""
+    ours = partial(sampler(stack, 2), programs.small_messages, 20, number)
+    return [Case("send, sync, messages()", ours)]
+
+
+def _random_puts(number: int, stack: ExitStack) -> Sequence[Case]:
+    """Measure one call for many words."""
+    return [Case("put_at, sync", partial(sampler(stack, 2), programs.random_puts, 2, number))]
+
+
+def _get_and_message(count: int, stack: ExitStack) -> Sequence[Case]:
+    """Measure a superstep with a get of 8 B, and one with a message of 8 B that is read."""
+    ours = sampler(stack, 2)
+    return [
+        Case("get, sync", partial(ours, programs.gets, count)),
+        Case("send, sync, messages()", partial(ours, programs.messages, count)),
+    ]
+
+
+def _virtual(_: ExitStack) -> Sequence[Case]:
+    """Measure a sync of virtual processors, divided by their number."""
+
+    def sample(nprocs: int) -> float:
+        return bsplib.run(programs.supersteps, 100, nprocs=nprocs, backend="sim")[0] / nprocs
+
+    return [Case(f"sync, p = {nprocs}", partial(sample, nprocs)) for nprocs in (16, 512)]
+
+
+def _of_size(what: str, prepare: Callable[..., Sequence[Case]], nbytes: int, count: int) -> Section:
+    size = f"{nbytes // KIB} KiB" if nbytes < MIB else f"{nbytes // MIB} MiB"
+    title = f"{what} of {size}, rewritten and read, p = 2"
+    return Section(title, "superstep", partial(prepare, nbytes, count))
+
+
+SECTIONS = (
+    *(
+        Section(f"Empty superstep, p = {p}", "superstep", partial(_empty, p, count))
+        for p, count in ((2, 5000), (4, 1000), (16, 100))
+    ),
+    *(
+        Section(f"Put of 8 B, p = {p}", "superstep", partial(_put, p, 8, count))
+        for p, count in ((2, 2000), (4, 500), (16, 100))
+    ),
+    _of_size("Put", _large_put, 64 * KIB, 1000),
+    _of_size("Put", _large_put, MIB, 200),
+    _of_size("Put", _large_put, 16 * MIB, 100),
+    _of_size("Message", _large_message, 8 * MIB, 100),
+    _of_size("Puts to all", _large_puts_to_all, 64 * KIB, 1000),
+    Section("Get or message of 8 B, p = 2", "superstep", partial(_get_and_message, 2000)),
+    Section("1000 puts of 8 B from process 0 to 1", "put", partial(_many_puts, 1000)),
+    Section("10^6 puts to random places by each of 2", "word", partial(_random_puts, 10**6)),
+    Section("1000 messages of 8 B from process 0 to 1", "message", partial(_messages, 1000)),
+    Section("Empty superstep of a virtual processor", "superstep", _virtual, 5),
+)

@@ -1,0 +1,154 @@
+"""The sample sort, compared with sorts of other libraries.
+
+The time is measured from a sync at which every process has a block of the keys in
+its own array to a sync at which it has another array with its block of the sorted keys. The
+peers have all keys in one array before and after. How fast numpy sorts depends on the vector
+instructions that it uses, and so does how we sort: there are processors on which numpy is slower
+with those of 512 bits. So both are measured without them, too, in interpreters of their own:
+``python -m benchmarks.cases.sorts numpy|ours DTYPE`` prints the seconds of one sort.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow
+from numpy._core import _multiarray_umath as of_numpy
+from numpy.typing import NDArray
+
+import bsplib
+from benchmarks.cases.primitives import sampler
+from benchmarks.measure import Case, Section
+from benchmarks.timing import seconds_of
+from bsplib.apps.sorting import sample_sort
+
+NPROCS = 2
+SIZE = 2**24
+_SORTS = 3
+"""Number of sorts for a sample, which is their median, after one that warms up."""
+_OVERSAMPLING = 2048
+"""At p = 2 this many are needed for blocks within 2% of n/p; the sample of 8192 is cheap."""
+_NUMPY, _OURS = "numpy.sort(x)", "sample sort, seven stages"
+
+
+def random_keys(seed: int, size: int, dtype: str) -> NDArray[Any]:
+    """Return random keys from the full range of integers, or between 0 and 1."""
+    numbers = np.random.default_rng(seed)
+    if dtype == "int64":
+        return numbers.integers(-(2**63), 2**63 - 1, size, np.int64)
+    return numbers.random(size)
+
+
+def sorts(bsp: bsplib.Group, size: int, dtype: str) -> float:
+    """Return the seconds of a sample sort of keys that are distributed already."""
+    block = random_keys(bsp.pid, size // bsp.nprocs, dtype)
+    found = [block]
+
+    def sort() -> None:
+        found[0] = sample_sort.sort_blocks(bsp, block, oversampling=_OVERSAMPLING)
+        bsp.sync()
+
+    bsp.sync()
+    seconds = _median(sort)
+    check(bsp, block, found[0])
+    return seconds
+
+
+def check(bsp: bsplib.Group, given: NDArray[Any], found: NDArray[Any]) -> None:
+    """Raise unless as many keys as were given are in order."""
+    ends = np.concatenate(bsp.allgather(np.array([found[0], found[-1]])))
+    in_order = all((keys[:-1] <= keys[1:]).all() for keys in (found, ends))
+    if not in_order or bsp.allreduce(len(given)) != bsp.allreduce(len(found)):
+        raise AssertionError("the keys are not in order")
+
+
+def _median(sort: Callable[[], object]) -> float:
+    return float(np.median([seconds_of(sort) for _ in range(1 + _SORTS)][1:]))
+
+
+def _of_numpy(dtype: str) -> float:
+    return _median(partial(np.sort, random_keys(0, SIZE, dtype)))
+
+
+def _in_memory(dtype: str, stack: ExitStack) -> Sequence[Case]:
+    """Compare our sort with those of the peers."""
+    ours = sampler(stack, NPROCS)
+    return [
+        Case(_NUMPY, partial(_of_numpy, dtype)),
+        *_others(random_keys(0, SIZE, dtype), stack),
+        Case(_OURS, partial(ours, sorts, SIZE, dtype)),
+    ]
+
+
+def _others(keys: NDArray[Any], stack: ExitStack) -> list[Case]:
+    """Return a case for each peer that is installed."""
+    found = []
+    for name, prepare, turns in (
+        ("polars, 2 threads", _polars, None),
+        ("DuckDB, 2 threads", _duckdb, 2),
+    ):
+        try:
+            found.append(Case(name, partial(_median, prepare(keys, stack)), turns))
+        except ModuleNotFoundError as error:
+            print(f"without {error.name}: pip install -e '.[bench]'")
+    return found
+
+
+def _polars(keys: NDArray[Any], _: ExitStack) -> Callable[[], object]:
+    import polars  # noqa: PLC0415  # may not be installed
+
+    return polars.Series(keys).sort
+
+
+def _duckdb(keys: NDArray[Any], stack: ExitStack) -> Callable[[], object]:
+    import duckdb  # noqa: PLC0415  # may not be installed
+
+    connection = stack.enter_context(duckdb.connect())
+    connection.execute(f"SET threads = {NPROCS}")
+    connection.register("given", pyarrow.table({"x": keys}))
+    connection.execute("CREATE TABLE keys AS SELECT x FROM given")
+    return lambda: connection.sql("SELECT x FROM keys ORDER BY x").to_arrow_table()
+
+
+def wide_features() -> list[str]:
+    """Return the instructions of 512 bits that numpy uses."""
+    found = (each for each in of_numpy.__cpu_dispatch__ if of_numpy.__cpu_features__[each])
+    return [each for each in found if each.startswith(("AVX512", "X86_V4"))]
+
+
+def _without_wide(dtype: str, _: ExitStack) -> Sequence[Case]:
+    """Compare our sort with numpy's, both without instructions of 512 bits."""
+    environment = {**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(wide_features())}
+
+    def sample(who: str) -> float:
+        command = [sys.executable, "-m", __name__, who, dtype]
+        done = subprocess.run(command, capture_output=True, check=True, env=environment)
+        return float(done.stdout)
+
+    return [Case(_NUMPY, partial(sample, "numpy")), Case(_OURS, partial(sample, "ours"))]
+
+
+SECTIONS = (
+    *(
+        Section(f"Sort of 2^24 {dtype}, p = {NPROCS}", "sort", partial(_in_memory, dtype), 5)
+        for dtype in ("int64", "float64")
+    ),
+    Section(
+        f"Sort of 2^24 int64, p = {NPROCS}, numpy without AVX-512",
+        *("sort", partial(_without_wide, "int64"), 5),
+    ),
+)
+
+
+if __name__ == "__main__":
+    is_numpy, keys_dtype = sys.argv[1] == "numpy", sys.argv[2]
+    print(
+        _of_numpy(keys_dtype) if is_numpy else bsplib.run(sorts, SIZE, keys_dtype, nprocs=NPROCS)[0]
+    )

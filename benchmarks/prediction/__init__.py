@@ -1,1 +1,0 @@
-"""Data, programs and settings by which the accuracy of predictions is measured."""
