@@ -112,8 +112,8 @@ _WAYS = {
 }
 """How a loss can be mended, by its kind, or by its part of the account; the usual way first."""
 _LOOKED_AT = 0.01
-"""Losses of a smaller share of the time in ``main`` are not looked at: several of them together,
-as at one line, may have a sentence."""
+"""Losses of a smaller share of the time in ``main`` are not looked at. Those below ``LEAST_SHARE``
+stand beside a node, and several of them at one line may have a sentence together."""
 _MOST_LOOKED_AT = 32
 """Losses that are looked at, the greatest of them: each takes memory for the records of a window.
 """
@@ -163,8 +163,7 @@ def find(callgraph: CallGraph, book: Book) -> FoundLosses:
     of_all = cast("LossRecords", book.savings)
     drafts, inside = drafts_of(callgraph, book), on_core_ns(book)
     least = LEAST_SHARE * inside
-    looked_at = least if book.run.samples is None else _LOOKED_AT * inside
-    worth = [each for each in drafts if each.ns >= looked_at][:_MOST_LOOKED_AT]
+    worth = [each for each in drafts if each.ns >= _LOOKED_AT * inside][:_MOST_LOOKED_AT]
     together, transfers = _together(callgraph, worth), transfers_of(callgraph, book)
     if worth or transfers:
         records = LossRecords(book, [*worth, *together, *transfers], callgraph)
