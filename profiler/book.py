@@ -140,6 +140,17 @@ class RootRows(NamedTuple):
     """Equal for records of one superstep, also in sub-groups that one partition opened."""
     ns: Ints
 
+    def at(self, chosen: NDArray[np.bool_]) -> RootRows:
+        """Return some of the rows."""
+        return RootRows(*(each[chosen] for each in self))
+
+    def by_root(self) -> RootRows:
+        """Return the same with one row for each root that is a known record."""
+        unknown = -1 - np.arange(len(self.ns))
+        keys = np.where(self.position < 0, unknown, self.position * len(CAUSES) + self.cause)
+        _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+        return RootRows(*(each[first] for each in self[:-1]), _counted(number, self.ns, 0))
+
 
 class BookedWindow:
     """What is booked for the records of a window of a run."""
@@ -149,6 +160,8 @@ class BookedWindow:
         self.account = account
         self._ways = ways
         self._origin = origin
+        self.tail = ways.tail()
+        """What the next window needs of the paths."""
 
     @cached_property
     def shares(self) -> IdleShares:
@@ -161,6 +174,12 @@ class BookedWindow:
         side = paths.SIDE[strand]
         origin = np.where(strand == paths.START, NOWHERE, nodes.origin[node, side])
         return nodes.position[node, side], origin, nodes.pid[node], _CAUSE[strand]
+
+    @property
+    def open_from(self) -> int:
+        """The lowest rank of supersteps that may be roots in later windows."""
+        ranks = self.tail.nodes.rank
+        return int(ranks[ranks >= 0].min(initial=MAX_NUMBER))
 
     @property
     def spent(self) -> Ints:
@@ -292,6 +311,11 @@ class WorstSuperstep(NamedTuple):
     ns: int
     records: tuple[tuple[int, int, int], ...]
     """Position, process and nanoseconds of each of its records."""
+    rank: int
+    """The same of all records of it; of supersteps that lose as much, the first one counts."""
+
+
+_NO_SUPERSTEP = WorstSuperstep(0, (), 0)
 
 
 class RootLoss(NamedTuple):
@@ -322,6 +346,8 @@ class RootSums:
         """All other roots, by origin, process and cause."""
         self.worst: dict[tuple[int, int], WorstSuperstep] = {}
         """By origin and cause."""
+        self._open = RootRows(*np.zeros((len(RootRows._fields), 0), np.int64))
+        """What was lost at supersteps at which later windows may lose more."""
 
     def add(self, booked: BookedWindow) -> None:
         """Take in a window."""
@@ -338,32 +364,41 @@ class RootSums:
         )
         self.end_ns = int(records["end"].max(initial=self.end_ns))
         self._add_lost(booked.lost)
+        self._add_worst(booked.lost, booked.open_from)
 
     def _add_lost(self, lost: RootRows) -> None:
         number = ((lost.origin - BEFORE) * self._nprocs + lost.pid) * len(CAUSES) + lost.cause
         found = rank_in_place(number)
         self._lost.add(found, _counted(number, lost.ns, len(found))[None])
-        self._add_worst(lost)
 
-    def _add_worst(self, lost: RootRows) -> None:
-        """Find the superstep that loses most at each origin, for each cause of a loss."""
-        rows = np.flatnonzero((lost.cause < LOSS_CAUSES) & (lost.origin >= 0))
-        place = lost.origin[rows] * len(CAUSES) + lost.cause[rows]
-        least = int(lost.rank[rows].min(initial=0))
+    def _add_worst(self, lost: RootRows, open_from: int) -> None:
+        """Find the superstep that loses most at each origin, for each cause of a loss.
+
+        Args:
+            lost: the roots in a window.
+            open_from: the lowest rank of supersteps at which later windows may lose something, too.
+        """
+        is_loss = (lost.cause < LOSS_CAUSES) & (lost.origin >= 0)
+        lost = RootRows(
+            *(np.append(*each) for each in zip(self._open, lost.at(is_loss), strict=True))
+        )
+        place = lost.origin * len(CAUSES) + lost.cause
+        least = int(lost.rank.min(initial=0))
         for number in np.flatnonzero(np.bincount(place)).tolist():
-            mine = rows[place == number]
+            mine = np.flatnonzero(place == number)
             step = lost.rank[mine] - least
-            rank_in_place(step)
+            ranks = rank_in_place(step)
             by_step = _counted(step, lost.ns[mine], 0)
             first = int(by_step.argmax())
-            where = divmod(number, len(CAUSES))
-            known = self.worst.get(where)
-            if known is None or by_step[first] > known.ns:
+            where, rank = divmod(number, len(CAUSES)), int(ranks[first]) + least
+            known = self.worst.get(where, _NO_SUPERSTEP)
+            if (by_step[first], -rank) > (known.ns, -known.rank):
                 roots = Counter[tuple[int, int]]()
                 for row in mine[step == first].tolist():
                     roots[int(lost.position[row]), int(lost.pid[row])] += int(lost.ns[row])
                 records = tuple((*root, ns) for root, ns in roots.items())
-                self.worst[where] = WorstSuperstep(int(by_step[first]), records)
+                self.worst[where] = WorstSuperstep(int(by_step[first]), records, rank)
+        self._open = lost.at(lost.rank >= open_from).by_root()
 
     @property
     def losses(self) -> Iterator[RootLoss]:
@@ -526,8 +561,9 @@ class Book:
             records, halo = account.run.records, account.halo if is_border else 0
             origin = np.append(np.full(halo, BEFORE), sums.origin_of(records[halo:]))
             ways = Paths(account, origin, tail)
-            yield BookedWindow(window, account, ways, origin)
-            tail, is_border = ways.tail(), False
+            booked = BookedWindow(window, account, ways, origin)
+            yield booked
+            tail, is_border = booked.tail, False
 
     def accounts(self) -> Iterator[Account]:
         """Yield the account of one window after another, without what is booked."""
