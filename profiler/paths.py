@@ -302,12 +302,34 @@ class Paths:
         np.add.at(mine, best[sound], left[sound])
         none = np.flatnonzero(~sound & (ns > 0))
         some = np.flatnonzero(mine)  # a root bears a nanosecond or more
-        return IdleShares(
+        found = IdleShares(
             np.append(row[entry[some]], row[none]) - self._halo,
             np.append(root[some], self._first + row[none]),
             np.append(strand[some], np.full(len(none), GAP)),
             np.append(mine[some], ns[none]),
         )
+        return found if len(self._account.run.groups) == 1 else self._of_whole_groups(found)
+
+    def _of_whole_groups(self, shares: IdleShares) -> IdleShares:
+        """Divide what others wait for a sub-group among all that took as long in its superstep."""
+        account, halo = self._account, self._halo
+        kind, group = (account.run.records[name][halo:] for name in ("kind", "group"))
+        root, step, first = shares.node - self.first, account.step[halo:], self.first
+        is_of_group = (root >= 0) & (root < len(group)) & (shares.strand < RECORDING)
+        at = np.where(is_of_group, root, 0)
+        is_of_group &= (kind[at] == Kind.SYNC) & (group[at] != group[shares.row])
+        parts = [IdleShares(*(each[~is_of_group] for each in shares))]
+        for strand in _BUSY:
+            chosen = np.flatnonzero(is_of_group & (shares.strand == strand))
+            took = np.round(self.nodes.strands[strand][first : first + len(step)]).astype(np.int64)
+            mine = took[root[chosen]]
+            entry, record, ns = _divided(
+                step, took, step[root[chosen]], mine - mine // _LATE, shares.ns[chosen]
+            )
+            some = np.flatnonzero(ns)
+            row, node = shares.row[chosen][entry[some]], first + record[some]
+            parts.append(IdleShares(row, node, np.full(len(row), strand), ns[some]))
+        return IdleShares(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def _waits(self) -> tuple[Ints, Ints, Floats, Ints]:
         """Return the records that were idle, each with the nodes it waited for, and how long.
@@ -323,22 +345,22 @@ class Paths:
         together = (kind == Kind.SYNC) | ((kind == Kind.END) & (records["group"][row] == 0))
         if account.is_blamed is not None:
             together &= ~account.is_blamed[row]
-        step, arrive = account.step, records["arrive"]
-        fresh = halo + np.lexsort((arrive[halo:], step[halo:]))
-        least = int(arrive.min())
-        span = int(max(arrive.max(), records["released"].max())) - least + 1
-        keys = step[fresh] * span + (arrive[fresh] - least)
-        since = (records["released"] - idle // _LATE)[row] - least
-        low = np.searchsorted(keys, step[row] * span + since)
-        count = np.searchsorted(step[fresh], step[row], side="right") - low
-        count = np.where(together, count, 1).clip(min=1)
-        each = np.repeat(np.arange(len(row)), count)
-        number = np.arange(len(each)) - np.repeat(np.cumsum(count) - count, count)
-        late = fresh[(low[each] + number).clip(max=len(fresh) - 1)]
-        node = np.where((together & (count > 1))[each], self._first + late, self._target[row][each])
-        ns = idle[row] // count
-        ns = ns[each] + (number == 0) * (idle[row] - ns * count)[each]
-        return row[each], node, self._cut[row[each]], ns
+        together &= idle[row] > 0
+        alone, some = row[~together], row[together]
+        since = records["released"][some] - idle[some] // _LATE
+        entry, late, ns = _divided(
+            account.step[halo:], records["arrive"][halo:], account.step[some], since, idle[some]
+        )
+        late += halo
+        several = np.bincount(entry, minlength=len(some))[entry] > 1
+        node = np.where(several, self._first + late, self._target[some[entry]])
+        rows = np.append(some[entry], alone)
+        return (
+            rows,
+            np.append(node, self._target[alone]),
+            self._cut[rows],
+            np.append(ns, idle[alone]),
+        )
 
     def _walk(self, x: Ints, y: Ints, cut: Floats) -> tuple[Ints, Ints, Ints, Floats]:
         """Follow pairs of paths back until they meet; return what those of ``y`` have more.
@@ -397,6 +419,38 @@ class Paths:
         tip[self._pid[rows]] = self._target[rows]
         cut[self._pid[rows]] = self._cut[rows]
         return _tail(self.nodes, tip, cut)
+
+
+def _divided(
+    step: Ints, values: Ints, of_step: Ints, least: Ints, ns: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """Divide times equally among the records of supersteps with a value that is great enough.
+
+    That with the greatest value always has a part.
+
+    Args:
+        step: the superstep of each record.
+        values: of the records.
+        of_step: the superstep of each time.
+        least: the least value for each of them.
+        ns: the times.
+
+    Returns:
+        The number of the time, the record and its part, as columns.
+    """
+    order = np.lexsort((values, step))
+    smallest = int(values.min(initial=0))
+    span = int(values.max(initial=0)) - smallest + 1
+    low = np.searchsorted(
+        step[order] * span + (values[order] - smallest), of_step * span + (least - smallest)
+    )
+    high = np.searchsorted(step[order], of_step, side="right")
+    low = np.minimum(low, high - 1)
+    count = high - low
+    entry = np.repeat(np.arange(len(count)), count)
+    number = np.arange(len(entry)) - np.repeat(np.cumsum(count) - count, count)
+    part, left = np.divmod(ns, count)
+    return entry, order[low[entry] + number], part[entry] + (number == 0) * left[entry]
 
 
 class _Heads:

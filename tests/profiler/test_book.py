@@ -277,6 +277,26 @@ def late_before_it_opens_a_group(bsp):
     bsp.sync()
 
 
+def a_half_is_late(bsp, uneven):
+    with halves(bsp) as half:
+        for number in range(5):
+            other = (bsp.pid + number) % half.nprocs
+            half.charge((8 if bsp.pid < half.nprocs else 1) * (1 + uneven * other) * MS)
+            half.sync()
+    bsp.sync()
+
+
+@pytest.mark.parametrize("uneven", [0.0, 0.01])
+def test_a_group_that_is_late_as_a_whole_has_all_of_it_as_roots(tmp_path, uneven):
+    found = lost(tmp_path / "t.bsp", a_half_is_late, 6, uneven)
+    by_pid = Counter()
+    for (pid, _), ms in found.items():
+        by_pid[pid] += ms
+    late = [by_pid[pid] for pid in range(3)]
+    assert sum(late) == pytest.approx(35 / 2, rel=0.05)
+    assert late == pytest.approx([sum(late) / 3] * 3, rel=0.05)
+
+
 def test_what_was_late_before_a_group_is_lost_where_the_superstep_around_it_ends(tmp_path):
     found = lost(tmp_path / "t.bsp", late_before_it_opens_a_group, 8)
     assert found == pytest.approx({(1, 4): 7 * 7 / 8})
