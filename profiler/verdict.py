@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.book import Book
     from bsplib.profiler.callgraph import CallGraph
+    from bsplib.recording.records import Run
 
 MOST_SENTENCES = 5
 MOST_WORDS = 30
@@ -230,7 +231,7 @@ def _told(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
     return [
         *_where(callgraph, loss),
         *_who(callgraph, loss),
-        *_how_often(loss),
+        *_how_often(callgraph.run, loss),
         _Phrase(f" ({_why(loss)}"),
         *([_Phrase(": asleep, or at a disk or lock", 5)] if loss.kind == BLOCKED else []),
         _Phrase(")"),
@@ -254,7 +255,7 @@ def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
         rank = 1 if is_one_of_several else 6  # or else the function tells the place
         phrases.append(_Phrase(f", called by {name} at line {first.line}", rank))
         if others:
-            phrases.append(_Phrase(f" and from {fmt.counted(len(others), 'other line')}", rank))
+            phrases.append(_Phrase(f" and {fmt.counted(len(others), 'other line')}", rank))
     if len(loss.nodes) > 1 and (loss.is_lost or loss.kind == PICKLING):
         phrases.append(_Phrase(f" and at {fmt.counted(len(loss.nodes) - 1, 'other place')}", 8))
     if loss.line is not None:
@@ -292,14 +293,14 @@ def _who(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
     return [_Phrase(f", by {who}")]
 
 
-def _how_often(loss: Loss) -> list[_Phrase]:
+def _how_often(run: Run, loss: Loss) -> list[_Phrase]:
     if loss.kind == STEPS:
         steps = fmt.counted(loss.count, "superstep")
         return [_Phrase(f", where {steps} follow with next to nothing between")]
     if loss.kind == MESSAGES:
         return [_Phrase(f", where {fmt.counted(loss.count, 'message')} take longer than the work")]
     if loss.habit == ONE_OFF:
-        inside = " of a sub-group" if loss.group else ""
+        inside = " of a sub-group" if loss.group and not run.is_interleaved else ""
         return [_Phrase(f", most of it in superstep {loss.superstep}{inside}")]
     if not loss.count or loss.passes < 2:
         return []

@@ -388,7 +388,7 @@ CAUSES = {
     "garbage": Cause(in_a_collection, "fixed", ("in in_a_collection (", "by process 1")),
     "first touch": Cause(in_new_memory, "fixed", ("in in_new_memory (", "by process 0")),
     "twelve callers": Cause(
-        with_twelve_callers, "fixed", ("in guilty (", "and from 11 other lines", "by process 1")
+        with_twelve_callers, "fixed", ("in guilty (", "and 11 other lines", "by process 1")
     ),
     "two callers": Cause(
         by_two_callers, "fixed", ("in sweep (", "called by alpha", "by process 1"), planted=2

@@ -204,7 +204,7 @@ def test_the_verdict_stands_before_the_table(broadcasts):
     assert title == "run 1: bcast.py, 2 processes, backend shm, 6.00 ms, complete"
     assert first == (
         "3.00 of 6.03 ms (50%) are lost in bcast_onestage (app.py line 9), called by foo at line "
-        "12 and from 1 other line, by process 0 (fixed straggler); shared evenly the run would "
+        "12 and 1 other line, by process 0 (fixed straggler); shared evenly the run would "
         "take 3.03 ms, as short there as on the others 27.0 µs."
     )
     assert last == "The other 50%: useful computation 50%."

@@ -135,7 +135,7 @@ def test_one_process_that_sends_or_gets_all_is_told_what_two_stages_would_take(
     assert clustered.mended_ns[STAGES] == 10 * (2700 - stages * 675 - 100)
     sentence = first(program, Rates(1e-9, 1e-7, rule))
     assert sentence.text.endswith(
-        f", in two stages (if all get the same values, or what comes is combined) "
+        f", in two stages (of the same values for all, or of sums) "
         f"{28 - (2700 - stages * 675 - 100) / 100:.1f} µs."
     )
 
@@ -426,7 +426,7 @@ def test_one_guilty_line_is_one_sentence_whoever_calls_it(script):
     verdict = book_graph(program.reading().callgraph, FREE).verdict()
     (sentence,) = verdict.sentences
     assert sentence.seconds == pytest.approx(12 * 45e-9)
-    assert "called by caller0 at line 12 and from 11 other lines, by process 0 (" in sentence.text
+    assert "called by caller0 at line 12 and 11 other lines, by process 0 (" in sentence.text
 
 
 @pytest.mark.parametrize(

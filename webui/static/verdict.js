@@ -15,9 +15,9 @@ export function createVerdict({ store, isLong = false }) {
   let isShort = !isLong && window.innerHeight < TALL;
   let shown = null;
 
-  function choose({ node, superstep }, model) {
+  function choose({ node, superstep, group = 0 }, model) {
     /** @type {Changes} */
-    const view = superstep === null ? {} : {
+    const view = superstep === null || group > 0 ? {} : {  // the axis counts those of all processes
       view: "timeline", axis: "superstep",
       span: [Math.max(0, superstep - AROUND), superstep + AROUND + 1],
     };
