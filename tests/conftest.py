@@ -66,10 +66,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark further cases.
 
     ``quick`` is the first case of each test without processes of the system, and one test with
-    them of each file, but none that is lengthy, needs a browser or draws examples. ``slow`` are
-    further values of parameters on real processes, on a single one or in a browser: what a value
-    does is decided by code that all backends share. Of tests that start ranks of an MPI by
-    themselves, which takes both cores for seconds, one of each file is not, on one of both MPIs.
+    them of each file, but none that is lengthy, needs a browser or an MPI, or draws examples.
+    ``slow`` are further values of parameters on real processes, on a single one or in a browser:
+    what a value does is decided by code that all backends share. Of each file one test runs on
+    ranks of an MPI, which keep both cores busy also while they wait, and one of the lengthy tests
+    that start ranks by themselves, on one of both MPIs.
     """
     seen: set[object] = set()
     with_ranks: dict[object, tuple[str, int]] = {}
@@ -80,17 +81,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         test = item.nodeid.partition("[")[0]
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         backend, _, _ = str(parameters.get("backend", "sim")).partition("-")
-        place = (test, backend, parameters.get("nprocs"))
+        nprocs = parameters.get("nprocs")
+        place = (item.path if backend == "mpi" else test, backend, nprocs)
         kind = test if backend == "sim" else (item.path, backend)
-        if place in seen and (backend != "sim" or 1 in place or marked("browser")):
+        if place in seen and (backend != "sim" or nprocs == 1 or marked("browser")):
             item.add_marker("slow")
         elif "mpi" in parameters and marked("lengthy"):
             chosen = with_ranks.setdefault(item.path, (test, len(with_ranks) % 2))
             if chosen != (test, item.callspec.indices["mpi"]):
                 item.add_marker("slow")
-        elif kind not in seen and not (marked("lengthy") or marked("browser") or draws(item)):
-            item.add_marker("quick")
+        elif not (kind in seen or marked("lengthy") or marked("browser") or draws(item)):
             seen.add(kind)
+            if backend != "mpi":
+                item.add_marker("quick")
         seen.add(place)
 
 

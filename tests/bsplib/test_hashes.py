@@ -40,7 +40,7 @@ def own_hash(bsp):
     return hash("word")
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_the_seed_that_the_user_names_is_kept(monkeypatch):
     monkeypatch.setenv(VARIABLE, "7")
     found = bsplib.run(own_hash, nprocs=2, start_method="spawn")
