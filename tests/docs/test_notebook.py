@@ -20,9 +20,10 @@ def test_the_cells_of_the_page_show_what_the_page_says(monkeypatch):
     notebook = nbformat.v4.new_notebook(cells=cells)
     NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
 
-    loaded, put, profiled = (cell.outputs for cell in notebook.cells)
-    assert loaded == []
-    assert put[-1].data["text/plain"] in PAGE.read_text(encoding="utf-8")
+    loaded, put, profiled, made, changed = (cell.outputs for cell in notebook.cells)
+    assert loaded == made == []
+    for outputs in (put, changed):
+        assert outputs[-1].data["text/plain"] in PAGE.read_text(encoding="utf-8")
     verdict, picture = profiled[:2]
     assert verdict.text.strip() in [text.strip() for text in shown]
     expected = (PAGE.parent / "notebook.svg").read_text(encoding="utf-8")

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import fcntl
+import copy
 import inspect
 import linecache
 import re
 import symtable
 import sys
 import tempfile
-import termios
 import time
 import traceback
 from argparse import Namespace
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -29,7 +28,12 @@ from bsplib.errors import ArgumentError, BspError, UsageError
 from bsplib.extras import optional_module
 from bsplib.running.failures import RemoteTraceback
 from bsplib.running.pool import Pool
+from bsplib.tools.notebook.kept import Kept, forget
 from bsplib.visible import text_of
+
+with contextlib.suppress(ImportError):  # not on Windows, where no kernel reads a pipe
+    import fcntl
+    import termios
 
 _magic_arguments = optional_module("IPython.core.magic_arguments")
 _display = optional_module("IPython.display")
@@ -44,7 +48,7 @@ _ABOUT = """Run the cell in every process of a BSP machine.
 
 The cell is the body of main(bsp). The values of the notebook that it names come into every
 process as copies, and functions, classes and modules as they are. What the cell assigns stays
-in the process and is gone at its end; what its last expression is worth comes out: the output
+in the process, for later cells; what its last expression is worth comes out: the output
 of the cell is the list of these values by pid, which --out also gives a name. A semicolon at
 the end hides it. Each line that a process prints begins with its pid. The processes are kept
 for later cells with the same options, until %unload_ext bsplib or the end of the notebook."""
@@ -79,6 +83,10 @@ class BspMagic:
         self._parser = _parser()
         self._chosen: _Choice | None = None
         self._pool: Pool | None = None
+        self._left: dict[str, Any] = {}
+        """What names that cells have left in the processes stood for in the notebook then."""
+        self._registered: frozenset[str] = frozenset()
+        """Those of them that are registered arrays on all processes."""
 
     def register(self) -> None:
         """Make ``%%bsp`` known to the shell."""
@@ -96,6 +104,8 @@ class BspMagic:
 
     def _end(self) -> None:
         pool, self._pool, self._chosen = self._pool, None, None
+        self._left, self._registered = {}, frozenset()
+        forget()
         if pool is not None:
             pool.close()
 
@@ -106,7 +116,8 @@ class BspMagic:
         name = f"In[{len(self._shell.history_manager.input_hist_raw) - 1}]"
         try:
             _check(options)
-            program = program_of(cell, f"%%bsp {line}", name, self._shell.user_ns)
+            self._ready(options)
+            program = program_of(cell, f"%%bsp {line}", name, self._shell.user_ns, self._kept())
             results = self._run(program, options)
         except Exception as error:
             with contextlib.suppress(Exception):  # a foreign __setattr__ may forbid it
@@ -117,15 +128,20 @@ class BspMagic:
         is_hidden = cell.rstrip().endswith(";")
         return None if is_hidden or all(result is None for result in results) else results
 
+    def _kept(self) -> list[str]:
+        """Return the names of the processes' values that the notebook has not assigned since."""
+        now = self._shell.user_ns
+        return [name for name, then in self._left.items() if now.get(name, then) is then]
+
     def _run(self, program: CellProgram, options: Namespace) -> list[Any]:
         """Run a program; show the call graph if it is recorded."""
+        kept = program.kept
+        program.arguments[_KEPT] = kept._replace(registered=self._registered)
         pool = self._ready(options)
         with tempfile.TemporaryDirectory(prefix="bsp-cell-") as folder:
             pool.profile = _trace(options, folder)
             try:
-                results = pool.run(
-                    program.main, *program.arguments.values(), timeout=options.timeout
-                )
+                left = pool.run(program.main, *program.arguments.values(), timeout=options.timeout)
             except Exception as error:
                 if _is_of_main(error) or (why := cannot_travel(program)) is None:
                     raise
@@ -134,7 +150,11 @@ class BspMagic:
                 _await_lines()
             if pool.profile is not None:
                 _show(pool.profile, options.metric)
-        return results
+        names = self._shell.user_ns
+        self._left |= {name: names.get(name, _NOTHING) for name in (*kept.assigned, *kept.taken)}
+        others = self._registered - kept.assigned - {*kept.taken}
+        self._registered = others.union(set.intersection(*(each.registered for each in left)))
+        return [each.result for each in left]
 
     def _ready(self, options: Namespace) -> Pool:
         """Return the pool for some options: the one that is kept, or another one in its place."""
@@ -259,6 +279,9 @@ def _with_line(frame: re.Match[str]) -> str:
 
 
 _GROUP = "bsp"
+_KEPT = "_kept"
+"""The parameter of the function by which it takes and keeps values in the process."""
+_NOTHING = object()
 _FIRST_LINE = 2
 """The line of a cell where the program begins; the first line is the magic."""
 
@@ -269,9 +292,12 @@ class CellProgram(NamedTuple):
     main: FunctionType
     arguments: dict[str, Any]
     """Values of the notebook by their names, in the order of the parameters after the group."""
+    kept: Kept
 
 
-def program_of(cell: str, magic: str, name: str, namespace: dict[str, Any]) -> CellProgram:
+def program_of(
+    cell: str, magic: str, name: str, namespace: dict[str, Any], left: Sequence[str] = ()
+) -> CellProgram:
     """Make a program of a cell.
 
     Args:
@@ -279,6 +305,7 @@ def program_of(cell: str, magic: str, name: str, namespace: dict[str, Any]) -> C
         magic: its first line.
         name: what errors and the call graph call the cell, such as ``In[5]``.
         namespace: names of the notebook.
+        left: names that earlier cells have left in the processes.
 
     Raises:
         UsageError: the cell has no statements, or is not Python that may stand in a function.
@@ -288,17 +315,22 @@ def program_of(cell: str, magic: str, name: str, namespace: dict[str, Any]) -> C
         body = ast.parse("\n" * (_FIRST_LINE - 1) + cell, name).body
         if not body:
             raise UsageError("%%bsp: the cell has no statements; write the program below this line")
-        code = _code(body, [], name)
+        code = _code(body, [], name, [])
     except SyntaxError as error:
         line = f": {error.text.strip()}" if error.text else ""
         raise UsageError(f"%%bsp: {error.msg} [{name}:{error.lineno}{line}]") from None
-    taken = [each for each in _names(body) if each in namespace and each != _GROUP]
-    own = {*code.co_varnames, *code.co_cellvars}  # assigned in the cell
-    arguments = {
-        each: namespace[each] for each in taken if each in own or not _stays(namespace[each])
+    named = [each for each in _names(body) if each != _GROUP]
+    taken = [each for each in named if each in left]
+    own = {*code.co_varnames, *code.co_cellvars} - {_GROUP, _KEPT}  # assigned in the cell
+    arguments: dict[str, Any] = {_KEPT: None} | {
+        each: namespace[each]
+        for each in named
+        if each in namespace and each not in taken
+        if each in own or not _stays(namespace[each])
     }
-    code = _code(body, list(arguments), name)
-    return CellProgram(FunctionType(code, namespace, "main"), arguments)
+    code = _code(body, list(arguments), name, taken)
+    kept = Kept(taken, frozenset(own))
+    return CellProgram(FunctionType(code, namespace, "main"), arguments, kept)
 
 
 def _remember(name: str, text: str) -> None:
@@ -307,12 +339,42 @@ def _remember(name: str, text: str) -> None:
     linecache.cache[name] = len(text), None, lines, name
 
 
-def _code(body: list[ast.stmt], parameters: list[str], name: str) -> CodeType:
-    """Compile the function of a cell, which returns the value of its last expression."""
+class _Keeping(ast.NodeTransformer):
+    """Lets each return of the function of a cell keep its names; not those of functions inside."""
+
+    def visit_Return(self, node: ast.Return) -> ast.Return:  # ast calls it
+        kept, group, found = (ast.Name(name, ast.Load()) for name in (_KEPT, _GROUP, "locals"))
+        keep = ast.Attribute(kept, "keep", ast.Load())
+        value = node.value or ast.Constant(None)
+        call = ast.Call(keep, [group, value, ast.Call(found, [], [])], [])
+        return ast.fix_missing_locations(ast.copy_location(ast.Return(call), node))
+
+    def visit_FunctionDef(self, node: ast.stmt) -> ast.stmt:  # as above
+        return node
+
+    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef  # noqa: N815  # as above
+
+
+def _code(body: list[ast.stmt], parameters: list[str], name: str, taken: list[str]) -> CodeType:
+    """Compile the function of a cell, which returns the value of its last expression.
+
+    Args:
+        body: of the cell.
+        parameters: after the group.
+        name: of the cell.
+        taken: names whose values earlier cells have left in the process.
+    """
     last = body[-1]
     if isinstance(last, ast.Expr):
-        value = ast.copy_location(ast.Return(last.value), last)
-        body = [*body[:-1], value]
+        end = ast.Return(last.value)
+        body = [*body[:-1], ast.copy_location(end, last)]
+    else:
+        at = last.end_lineno or last.lineno
+        end = ast.Return(None, lineno=at, end_lineno=at, col_offset=0, end_col_offset=0)
+        body = [*body, end]
+    body = [_Keeping().visit(copy.deepcopy(each)) for each in body]
+    if taken:
+        body = [*ast.parse(f"[{', '.join(taken)}] = {_KEPT}.take({_GROUP})").body, *body]
     head = ", ".join([_GROUP, *parameters, "/"])
     tree = ast.parse(f"def main({head}): pass", name)
     function = tree.body[0]

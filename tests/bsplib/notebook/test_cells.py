@@ -114,6 +114,48 @@ def shifted(x):
     assert shell(cell).result == [[22, 23]] * 2
 
 
+@pytest.mark.parametrize("kind", ["shm", "sim"])
+def test_arrays_stay_in_the_processes_and_registered_from_cell_to_cell(shell, kind):
+    magic = f"%%bsp -n 3 --backend {kind}\n"
+    shell(f"{magic}x = bsp.array([float(bsp.pid)] * 2)\ny = [bsp.pid]\nview = x[1:];")
+    assert shell.names.get("x") is None
+    cell = "bsp.put((bsp.pid + 1) % 3, x[:1], x[1:])\nbsp.sync()\nx.tolist()"
+    assert shell(magic + cell).result == [[0, 2], [1, 0], [2, 1]]
+    assert shell(magic + cell).result == [[0, 2], [1, 0], [2, 1]]
+    assert shell(f"{magic}y.append(1)\nfloat(x.sum()), y, len(view)").result == [
+        (2, [0, 1], 1),
+        (1, [1, 1], 1),
+        (3, [2, 1], 1),
+    ]
+    assert shell(f"{magic}y").result == [[0, 1], [1, 1], [2, 1]]
+
+
+def test_a_name_stands_for_what_was_assigned_last_in_the_notebook_or_in_a_cell(shell):
+    shell("n = 10")
+    assert shell("%%bsp -n 2\nn += bsp.pid\nn").result == [10, 11]
+    assert shell("%%bsp -n 2\nn").result == [10, 11]
+    shell("n = 20")
+    assert shell("%%bsp -n 2\nn").result == [20, 20]
+    assert shell.names["n"] == 20
+
+
+def test_what_a_cell_returns_early_keeps_its_names_and_what_fails_keeps_none(shell):
+    cell = "%%bsp -n 2 --backend sim\nx = bsp.pid\nif x == 1:\n    return 'early'\ny = 5\nx"
+    assert shell(cell).result == [0, "early"]
+    assert shell("%%bsp -n 2 --backend sim\nx").result == [0, 1]
+    failed = shell("%%bsp -n 2 --backend sim\nx = 7\n1 / 0")
+    assert isinstance(failed.error, ZeroDivisionError)
+    assert shell("%%bsp -n 2 --backend sim\nx").result == [0, 1]
+    shown = shell("%%bsp -n 2 --backend sim\ny")
+    assert "process 1 has no 'y' of an earlier cell: it was not assigned there" in str(shown.error)
+
+
+def test_other_processes_have_nothing_of_earlier_cells(shell):
+    shell("%%bsp -n 2 --backend sim\nkept = bsp.pid")
+    shown = shell("%%bsp -n 3 --backend sim\nkept")
+    assert "name 'kept' is not defined" in shown.errors + shown.text
+
+
 def test_a_name_that_is_local_to_a_function_of_the_cell_brings_no_value(shell):
     shell.names["lock"] = __import__("threading").Lock()  # which cannot be sent
     assert shell("%%bsp -n 1\ndef twice(lock):\n    return 2 * lock\ntwice(2)").result == [4]
