@@ -122,12 +122,6 @@ def test_the_parts_through_foo_and_bar_add_up_to_the_shared_function(graph, metr
     assert whole.pie == pytest.approx(tuple(pies), **exact)
 
 
-def test_foo_and_bar_are_to_blame_for_half_of_the_one_stage_broadcasts_each(graph):
-    foo, bar = (graph.through(caller, "bcast_onestage") for caller in ("foo", "bar"))
-    assert foo.count == bar.count == ONESTAGE
-    assert foo.h.maximum == bar.h.maximum
-
-
 def test_the_supersteps_are_as_many_as_the_docstring_says(graph):
     assert graph.of("main").count == 2 * ONESTAGE + 2 * TWOSTAGE
 
@@ -141,13 +135,6 @@ def command():
         return CliRunner().invoke(broadcast.command, [*map(str, args)])
 
     return run
-
-
-def test_help_names_the_options_and_their_defaults(command):
-    result = command("--help")
-    assert result.exit_code == 0
-    for word in ("--size", "--onestage", "--twostage", "--nprocs", "--profile", "4096", "250"):
-        assert word in result.output
 
 
 def test_the_command_says_what_it_did(command):

@@ -13,7 +13,7 @@ from bsplib.apps.prediction import prediction
 from bsplib.apps.prediction.experiments import EXPERIMENTS, RunSetup, Shape, Taken
 from bsplib.apps.prediction.memory import WORKING_SETS, ByteStream, MemorySpeed, memory_of
 from bsplib.apps.prediction.memory import main as measure_memory
-from bsplib.apps.prediction.prediction import LargeRun, command, predict, reference
+from bsplib.apps.prediction.prediction import command, predict, reference
 from bsplib.recording.trace import read_trace
 
 RATES = [*np.linspace(1e-9, 5e-9, len(WORKING_SETS)), 9e-9]
@@ -121,16 +121,6 @@ def test_the_sort_is_predicted_however_many_keys_are_sorted_at_once(at_once, exa
     assert row.predicted.total_s == pytest.approx(row.measured.total_s, rel=1e-3)
 
 
-def test_errors_are_those_of_the_totals_whatever_their_sign():
-    rows = [
-        LargeRun(1024, 2, Taken(0.9, 0.2), 0.0, 2.0, Taken(1.5, 0.5)),
-        LargeRun(1024, 2, Taken(2.0, 1.0), 0.0, 4.0, Taken(1.0, 1.0)),
-    ]
-    assert [row.error for row in rows] == pytest.approx([0.45, -0.5])
-    found = prediction.ProgramPrediction(EXPERIMENTS["fft"], None, None, 3, tuple(rows))
-    assert found.mean_error == pytest.approx(0.475)
-
-
 def test_the_papers_table_3_has_the_errors_that_it_prints():
     printed = {1: -0.30, 2: 1.82, 4: 3.77, 8: 6.36, 16: 8.68, 32: 7.71}
     assert reference() == pytest.approx(printed, abs=0.011)  # 8.68 comes out as 8.67
@@ -191,12 +181,6 @@ def test_streams_add_up_and_lines_apart_are_delayed_in_proportion():
     assert delay(memory, 100, 2**30, apart=True) == pytest.approx(800e-9)
     both = [ByteStream(100, 2**15), ByteStream(100, 2**30, apart=True)]
     assert memory.delay(both) == pytest.approx(900e-9)
-
-
-def test_memory_that_is_as_fast_as_a_cache_delays_nothing():
-    assert (
-        delay(MemorySpeed((2**10, 2**20), (1e-9, 1e-9), apart_s=1e-9), 100, 2**15, apart=True) == 0
-    )
 
 
 def test_the_slowest_process_counts_and_smaller_working_sets_take_no_more():
@@ -263,14 +247,6 @@ def test_a_transform_by_more_than_four_processes_reads_lines_apart():
     assert apart == {1: [], 2: [], 4: [], 8: [128 * 64], 16: [64 * 64]}
 
 
-def test_memory_delays_a_sort_by_eight_times_its_block():
-    streams = EXPERIMENTS["sort"].streams
-    for sharing, working_set in ((1, 15), (4, 17)):
-        computation, communication = streams(Shape(2**12, 4), sharing)
-        assert FLAT.delay(computation) == pytest.approx(8 * 2**13 * working_set)
-        assert not communication
-
-
 @pytest.mark.parametrize("virtual", [False, True])
 def test_memory_delays_what_real_processes_send(virtual):
     variables = EXPERIMENTS["fft"].variables(STEEP, [Shape(2**20, 2)], virtual=virtual)
@@ -327,10 +303,3 @@ def test_what_is_wrong_is_said_before_anything_is_run(exact, arguments, words):
     assert done.exit_code != 0
     assert words in " ".join(done.output.split())
     assert exact == []
-
-
-@pytest.mark.lengthy
-def test_a_machine_that_is_not_there_is_one_sentence():
-    done = ask("--machine", "abacus", "--app", "fft", "--small", 2**12, "--repeats", 1)
-    assert done.exit_code == 1
-    assert "machine: there is no Machine 'abacus'" in done.output
