@@ -67,7 +67,7 @@ def generator_options(
     """
     zipf = "Exponent of the Zipf distribution of items in TRAN; 0 for an even one."
     items = f"Rows of ITEM.  [default: --size divided by {per_item}]"
-    options: tuple[tuple[float | None, click.ParamType, str], ...] = (
+    options: tuple[tuple[float | None, Any, str], ...] = (
         (size, click.IntRange(1), "Rows of TRAN."),
         (seed, click.IntRange(0), "Of all."),
         (skew, click.FloatRange(0), zipf),
@@ -83,10 +83,10 @@ def generator_options(
             return command(generator=Generator(**said), **given)
 
         for name, (default, kind, text) in zip(_GENERATED[::-1], options[::-1], strict=True):
-            shown = {"default": default, "show_default": default is not None}
-            with_generator = click.option(f"--{name}", type=kind, help=text, **shown)(
-                with_generator
+            option = click.option(
+                f"--{name}", default=default, show_default=default is not None, type=kind, help=text
             )
+            with_generator = option(with_generator)
         return with_generator
 
     return decorate
