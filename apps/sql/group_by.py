@@ -172,7 +172,7 @@ class _Sum:
     def __init__(self, column: Column, size: int) -> None:
         self._of = column
         self._seen = None if column.valid is None else np.zeros(size, bool)
-        self._low = np.zeros(size, np.float64 if column.kind == "float" else np.int64)
+        self._low: NDArray[Any] = np.zeros(size, np.float64 if column.kind == "float" else np.int64)
         self._high = np.zeros(0 if _fits(column) else size, np.int64)
 
     def add(self, numbers: Numbers, rows: slice) -> None:
