@@ -6,7 +6,6 @@ end. Each node, edge and path of the call graph is such a set.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -163,6 +162,8 @@ def summed(keys: Ints, sums: NDArray[Any]) -> tuple[Ints, NDArray[Any]]:
 
 _BITS = 62
 """Origins that one word has a bit for."""
+_MOST_PENDING = 2**16
+"""Sets that are there several times, before they are joined."""
 
 
 class Spans:
@@ -176,7 +177,10 @@ class Spans:
         nothing = np.zeros(0, np.int64)
         self._open: tuple[Ints, Ints, Ints] = nothing, nothing, nothing
         """Origin, start and end of the times that later windows may overlap."""
-        self._ns: Counter[tuple[int, ...]] = Counter()
+        self._sets, self._ns = np.zeros((1, 0), np.int64), nothing
+        """Sets of origins, shape (words, sets), and the time of each of them."""
+        self._pending: list[tuple[Ints, Ints]] = []
+        """The same, where a set may be there several times."""
 
     def add(self, origin: Ints, start: Ints, end: Ints) -> None:
         """Take in the times of a window; those of later windows do not begin before them."""
@@ -188,62 +192,46 @@ class Spans:
     def elapsed_ns(self, chosen: NDArray[np.bool_]) -> int:
         """Return the length of the union of the times of the chosen origins."""
         self._settle(np.iinfo(np.int64).max)
-        words = np.zeros(-(-max(len(chosen), 1) // _BITS), np.int64)
-        at = np.flatnonzero(chosen)
-        np.bitwise_or.at(words, at // _BITS, np.int64(1) << (at % _BITS))
-        wanted = words.tolist()
-        return sum(
-            ns
-            for mask, ns in self._ns.items()
-            if any(a & b for a, b in zip(mask, wanted, strict=False))
-        )
+        self._join()
+        wanted = np.zeros((len(self._sets), 1), np.int64)
+        at = np.flatnonzero(chosen[: len(wanted) * _BITS])
+        np.bitwise_or.at(wanted[:, 0], at // _BITS, np.int64(1) << (at % _BITS))
+        return int(self._ns[(self._sets & wanted).any(axis=0)].sum())
 
     def _settle(self, until: int) -> None:
-        """Sum up what was under way before a moment."""
+        """Sum up what was under way before a moment, and forget it."""
         origin, start, end = self._open
-        now = start < until
+        now, later = start < until, end > until
         if not now.any():
-            return
-        if self._settle_successive(origin[now], start[now], np.minimum(end[now], until)):
-            self._keep_after(until)
             return
         moments = np.concatenate([start[now], np.minimum(end[now], until)])
         order = np.argsort(moments, kind="stable")
-        lasts = np.diff(moments[order])
-        bits = np.int64(1) << (origin[now] % _BITS)
-        word = origin[now] // _BITS
-        masks = [
-            np.cumsum(np.concatenate([bits * (word == k), -bits * (word == k)])[order])[:-1]
-            for k in range(int(word.max()) + 1)
-        ]
-        if len(masks) > 1:
-            found, number = np.unique(np.stack(masks), axis=1, return_inverse=True)
-        else:
-            number = masks[0]
-            found = rank_in_place(number)[None]
-        by_mask = np.bincount(number.ravel(), lasts, found.shape[1]).tolist()
-        for mask, ns in zip(found.T.tolist(), by_mask, strict=True):
-            if any(mask):
-                self._ns[tuple(mask)] += int(ns)
-        self._keep_after(until)
-
-    def _settle_successive(self, origin: Ints, start: Ints, end: Ints) -> bool:
-        """Sum up times that are one after the other, as between global syncs; tell if they are."""
-        if not (start[1:] >= end[:-1]).all():
-            return False
-        by_origin = np.bincount(origin, end - start).astype(np.int64)
-        words = int(origin.max()) // _BITS + 1
-        for number in np.flatnonzero(by_origin).tolist():
-            mask = [0] * words
-            mask[number // _BITS] = 1 << (number % _BITS)
-            self._ns[tuple(mask)] += int(by_origin[number])
-        return True
-
-    def _keep_after(self, until: int) -> None:
-        """Forget what was under way before a moment."""
-        origin, start, end = self._open
-        later = end > until
+        bits, word = np.int64(1) << (origin[now] % _BITS), origin[now] // _BITS
+        changes = np.zeros((int(word.max()) + 1, 2 * len(word)), np.int64)
+        changes[word, np.arange(len(word))] = bits
+        changes[word, len(word) + np.arange(len(word))] = -bits
+        self._pending.append(
+            (np.cumsum(changes[:, order], axis=1)[:, :-1], np.diff(moments[order]))
+        )
+        if sum(len(ns) for _, ns in self._pending) > max(len(self._ns), _MOST_PENDING):
+            self._join()
         self._open = origin[later], np.maximum(start[later], until), end[later]
+
+    def _join(self) -> None:
+        """Let each set be there once."""
+        if not self._pending:
+            return
+        parts = [(self._sets, self._ns), *self._pending]
+        words = max(len(sets) for sets, _ in parts)
+        every = [np.pad(sets, ((0, words - len(sets)), (0, 0))) for sets, _ in parts]
+        sets, ns = np.concatenate(every, axis=1), np.concatenate([ns for _, ns in parts])
+        if words == 1:
+            found, number = np.unique(sets[0], return_inverse=True)
+            found = found[None]
+        else:
+            found, number = np.unique(sets, axis=1, return_inverse=True)
+        self._sets, self._pending = found, []
+        self._ns = np.bincount(number.ravel(), ns, found.shape[1]).astype(np.int64)
 
 
 def _of_cells(cells: CostCells, records: NDArray[np.void]) -> tuple[Ints, Ints, Ints]:
