@@ -67,10 +67,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     ``quick`` is the first case of each test without processes of the system, and one test with
     them of each file, but none that is lengthy, needs a browser or an MPI, or draws examples.
-    ``slow`` are further values of parameters on real processes, on a single one or in a browser:
-    what a value does is decided by code that all backends share. Of each file one test runs on
-    ranks of an MPI, which keep both cores busy also while they wait, and one of the lengthy tests
-    that start ranks by themselves, on one of both MPIs.
+    ``slow`` are further values of parameters on real processes, on a single one, in a browser or
+    where a test is lengthy: what a value does is decided by code that all of these share. Of each
+    file one test runs on ranks of an MPI, which keep both cores busy also while they wait, and one
+    of the lengthy tests that start ranks by themselves, on one of both MPIs.
     """
     seen: set[object] = set()
     with_ranks: dict[object, tuple[str, int]] = {}
@@ -84,7 +84,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         nprocs = parameters.get("nprocs")
         place = (item.path if backend == "mpi" else test, backend, nprocs)
         kind = test if backend == "sim" else (item.path, backend)
-        if place in seen and (backend != "sim" or nprocs == 1 or marked("browser")):
+        is_costly = backend != "sim" or nprocs == 1 or marked("browser") or marked("lengthy")
+        if place in seen and is_costly and "mpi" not in parameters:
             item.add_marker("slow")
         elif "mpi" in parameters and marked("lengthy"):
             chosen = with_ranks.setdefault(item.path, (test, len(with_ranks) % 2))

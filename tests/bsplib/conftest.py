@@ -42,7 +42,7 @@ OF_THE_CORE = frozenset(
 OF_AN_MPI = OF_THE_CORE | {
     f"test_{what}" for what in ("allocation", "collectives", "overlaps", "partition", "split")
 }
-"""Files of which ``make test`` runs cases on an MPI, where they may use ranks of earlier ones."""
+"""Files of which ``make test`` runs a case on an MPI, where it may use ranks of earlier ones."""
 INTERPRETERS = frozenset({"execute", "script", "with_little"})
 """Fixtures of tests that start an interpreter of their own."""
 COUNTS = (1, 2, 3, 4, 8)

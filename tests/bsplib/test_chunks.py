@@ -73,6 +73,7 @@ def test_rows_of_one_process_are_short():
     assert len(packed(rows)) < 6 * MOST_ROWS
 
 
+@pytest.mark.lengthy
 def test_damaged_chunks_are_refused_or_read(tmp_path):
     rng = np.random.default_rng(2)
     chunk = packed(random_rows(rng, RECORD, 40))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 
 import click
 import pytest
@@ -102,15 +100,12 @@ WRONG = [
 ]
 
 
-@pytest.mark.lengthy
 @pytest.mark.parametrize(("line", "sentence"), WRONG, ids=[" ".join(line) for line, _ in WRONG])
 def test_wrong_input_is_an_error_of_one_sentence(line, sentence, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.py").write_text("import bsplib\n")
     bsplib.run(lambda bsp: bsp.sync(), nprocs=2, backend="sim", profile="t.bsp")
-    done = subprocess.run(
-        [sys.executable, "-m", "bsplib", *line], capture_output=True, text=True, check=False
-    )
-    assert done.returncode in (1, 2)
-    last = done.stderr.strip().splitlines()[-1]
-    assert re.search(f"^Error: .*{sentence}", last), done.stderr
+    done = CliRunner().invoke(main, line)
+    assert done.exit_code in (1, 2)
+    last = done.output.strip().splitlines()[-1]
+    assert re.search(f"^Error: .*{sentence}", last), done.output

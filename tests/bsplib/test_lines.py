@@ -258,6 +258,7 @@ def test_time_inside_an_operator_is_not_booked_to_the_line_after_it(sampled):
     assert whole.get(8, 0) < whole[7]
 
 
+@pytest.mark.lengthy
 @needs_sampler
 def test_what_bsplib_calls_of_the_standard_library_is_no_function_of_the_program(sampled, tmp_path):
     file = shutil.copy(LIBRARY / "cray-t3e-mpi.toml", tmp_path)
@@ -315,6 +316,7 @@ def test_a_deep_stack_keeps_its_innermost_calls(sampled):
     assert functions(run, inner=True)["spend"] > 0
 
 
+@pytest.mark.lengthy
 @needs_sampler
 def test_samples_during_a_sync_are_waiting(sampled):
     def waits(bsp):
@@ -327,6 +329,7 @@ def test_samples_during_a_sync_are_waiting(sampled):
     assert (doing == Doing.WAITING).sum() > len(doing) // 2
 
 
+@pytest.mark.lengthy
 @needs_sampler
 def test_a_function_that_has_returned_before_it_was_seen_has_its_line(sampled):
     _, run = sampled(calls_helper)
@@ -360,6 +363,7 @@ def test_ticks_become_rarer_as_a_run_gets_longer(monkeypatch):
     assert 0 < len(ticks) < 0.1e9 / sampling.INTERVAL_NS / 2
 
 
+@pytest.mark.lengthy
 @needs_sampler
 def test_all_samples_together_are_the_time_until_the_last_one(sampled):
     _, run = sampled(computes)
@@ -383,6 +387,7 @@ def test_page_faults_of_memory_that_is_new_each_time_have_a_sentence(sampled, tm
     assert "page faults: memory that is new each time)" in told.text
 
 
+@pytest.mark.lengthy
 @needs_sampler
 def test_pools_sample_each_run(tmp_path):
     path = tmp_path / "trace.bsp"

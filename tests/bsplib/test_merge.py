@@ -133,6 +133,7 @@ def test_a_process_with_many_records_sends_all_of_them(trace):
     assert len(recorded.records) == 2 * 3001
 
 
+@pytest.mark.lengthy
 def test_the_parts_of_a_run_that_failed_become_a_trace_of_its_whole_supersteps(trace, hosts):
     with pytest.raises(ZeroDivisionError):
         run(ring, 4, fail_in_process_1, profile=trace)
@@ -319,6 +320,7 @@ def test_a_run_that_still_records_is_not_merged(left_parts, trace):
     assert merge(*left_parts, "--out", trace).exit_code == 0
 
 
+@pytest.mark.lengthy
 def test_merge_refuses_what_is_no_part(left_parts, tmp_path):
     for folder in (tmp_path, tmp_path / "missing"):
         done = merge(folder, "--out", tmp_path / TRACE)
@@ -365,6 +367,7 @@ def skewed(monkeypatch):
     monkeypatch.setattr(PipesPort, "align_clocks", lambda port, *, again: found[port.pid])
 
 
+@pytest.mark.lengthy
 def test_the_trace_names_the_hosts_and_the_error_of_their_clocks(trace, skewed):
     run(ring, 3, profile=trace)
     (recorded,) = read_trace(trace).runs
@@ -406,6 +409,7 @@ def test_clocks_that_went_apart_during_the_run_widen_the_bound(trace, monkeypatc
     assert recorded.meta["clock_bounds_s"] == {"a": pytest.approx(2050e-9)}
 
 
+@pytest.mark.lengthy
 def test_a_process_that_ended_before_it_named_its_host_has_an_unknown_one(left_parts, trace):
     with (left_parts[1] / "1.definitions").open("a") as file:
         file.write('["host", ["b", 5, 3]]\n')

@@ -547,6 +547,7 @@ def test_a_pool_may_be_used_from_a_thread_that_is_not_the_main_one():
     assert results == [[(0, 1), (1, 1)], [(0, 2), (1, 2)]]
 
 
+@pytest.mark.lengthy
 def test_processes_of_a_pool_that_nobody_closed_end_with_the_program(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

@@ -36,6 +36,7 @@ def test_a_loop_over_arrays_has_no_page_faults(run, nbytes):
     assert max(run(compute, nbytes)) < 0.2 * nbytes / PAGE
 
 
+@pytest.mark.lengthy
 def test_settings_of_the_user_are_kept():
     """The program prints how many pages are new in each round."""
     program = (

@@ -83,12 +83,14 @@ def test_a_transfer_enters_few_files(walks, transfer, most):
     assert len(walks[transfer]) <= most, walks[transfer]
 
 
+@pytest.mark.lengthy
 def test_a_transfer_stays_in_the_core_but_for_the_staged_values_of_others(walks):
     outside = {name for walk in walks.values() for name in walk if not name.startswith("core/")}
     assert outside == {"backends/shm/staging.py"}
     assert outside.intersection(walks["large put"]) == outside
 
 
+@pytest.mark.lengthy
 def test_a_recorded_superstep_enters_few_files(tmp_path):
     walk = walked(tmp_path, str(tmp_path / "trace.bsp"))["put"]
     assert len(walk) <= 6, walk
