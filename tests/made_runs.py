@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsplib.directions import Direction
-from bsplib.recording.records import (
-    FROM_SYSTEM,
-    NOT_MEASURED,
-    RECORD,
-    TRAFFIC,
-    Frame,
-    Run,
-    root_group,
-)
+from bsplib.recording.records import Frame
 from bsplib.sync_kinds import Kind
+from tests.scripted import Script
 
-NS = 1_000_000_000
 HOSTILE_NAMES = (
     "<script>alert('name')</script>",
     "<img src=x onerror=alert(1)>",
@@ -32,49 +23,22 @@ HOSTILE_NAMES = (
 )
 
 
-class RunMaker:
-    """Collects supersteps of a root group, then makes the Run."""
+def ns(seconds, nprocs):
+    """Return seconds, for all processes or one by one, in nanoseconds."""
+    return [round(one * 1e9) for one in np.broadcast_to(seconds, nprocs).tolist()]
 
-    def __init__(self, nprocs):
-        self.nprocs = nprocs
-        self.stacks = {}
-        self.records = []
-        self.traffic = []
-        self.clock = np.zeros(nprocs, dtype=np.int64)
-        self.superstep = 0
 
-    def step(self, stack, work_s, calls_s=0.0, exchange_s=0.0, sends=(), kind=Kind.SYNC):
-        """End a superstep; ``sends`` holds (source, destination, bytes)."""
-        rows = np.zeros(self.nprocs, dtype=RECORD)
-        rows["pid"] = np.arange(self.nprocs)
-        rows["superstep"] = self.superstep
-        for name in FROM_SYSTEM:
-            rows[name] = NOT_MEASURED
-        rows["kind"] = kind
-        rows["stack"] = self.stacks.setdefault(stack, len(self.stacks))
-        rows["comm_calls"] = np.round(np.asarray(calls_s) * NS)
-        rows["start"] = self.clock
-        rows["arrive"] = self.clock + np.round(np.asarray(work_s) * NS) + rows["comm_calls"]
-        last = kind == Kind.END
-        rows["released"] = rows["arrive"] if last else rows["arrive"].max()
-        rows["end"] = rows["released"] + (0 if last else round(exchange_s * NS))
-        first = len(self.records) * self.nprocs
-        self.traffic += [(first + pid, to, Direction.OUT, size, 1) for pid, to, size in sends]
-        self.records.append(rows)
-        self.clock = rows["end"].copy()
-        self.superstep += 1
+def step(made, stack, work_s=0.0, calls_s=0.0, exchange_s=0.0, sends=(), kind=Kind.SYNC):
+    """Let all processes of a run end a superstep, with times in seconds."""
+    nprocs = len(made.clock)
+    w, calls, transfer = ns(work_s, nprocs), ns(calls_s, nprocs), round(exchange_s * 1e9)
+    made.step(stack, w, calls=calls, transfer=transfer, puts=sends, kind=kind)
 
-    def run(self, **meta):
-        complete = meta.pop("complete", True)
-        return Run(
-            nprocs=self.nprocs,
-            groups=(root_group(self.nprocs),),
-            stacks=tuple(self.stacks),
-            records=np.concatenate(self.records),
-            traffic=np.array(self.traffic, dtype=TRAFFIC),
-            complete=complete,
-            meta={"program": "bcast.py", "backend": "shm", **meta},
-        )
+
+def run_of(made, **meta):
+    """Return a run of real processes."""
+    complete = meta.pop("complete", True)
+    return made.run(complete=complete, meta={"program": "bcast.py", "backend": "shm", **meta})
 
 
 def frame(function, first_line, line, file="/home/user/bcast.py"):
@@ -83,7 +47,7 @@ def frame(function, first_line, line, file="/home/user/bcast.py"):
 
 def broadcast_run(nprocs=16, onestage=250, twostage=500, size=40_000, **meta):
     """The program of figure 3 of Jarvis et al.: foo and bar share the one-stage broadcast."""
-    maker = RunMaker(nprocs)
+    made = Script(nprocs)
     rng = np.random.default_rng(1)
     others = range(1, nprocs)
     piece = size // nprocs
@@ -99,12 +63,12 @@ def broadcast_run(nprocs=16, onestage=250, twostage=500, size=40_000, **meta):
     def bcast_onestage(above):
         work_s = uneven(39e-3, 4e-3)
         sends = [(0, pid, size) for pid in others]
-        maker.step((*above, one), work_s, uneven(2e-3, 1e-4), 37e-3, sends)
+        step(made, (*above, one), work_s, uneven(2e-3, 1e-4), 37e-3, sends)
 
     def bcast_twostage(above):
         sends = [(0, pid, piece) for pid in others]
-        maker.step((*above, scatter), uneven(2.7e-3, 1.1e-3), 2e-4, 2.4e-3, sends)
-        maker.step((*above, exchange), uneven(6.7e-3, 6.6e-3), 4e-4, 6.4e-3, everyone)
+        step(made, (*above, scatter), uneven(2.7e-3, 1.1e-3), 2e-4, 2.4e-3, sends)
+        step(made, (*above, exchange), uneven(6.7e-3, 6.6e-3), 4e-4, 6.4e-3, everyone)
 
     main_foo, main_bar = frame("main", 60, 63), frame("main", 60, 64)
     for _ in range(onestage):
@@ -113,23 +77,23 @@ def broadcast_run(nprocs=16, onestage=250, twostage=500, size=40_000, **meta):
         bcast_onestage((main_bar, frame("bar", 51, 54)))
     for _ in range(twostage):
         bcast_twostage((main_bar, frame("bar", 51, 56)))
-    maker.step((frame("main", 60, 65),), 1e-4, kind=Kind.END)
-    return maker.run(**meta)
+    step(made, (frame("main", 60, 65),), 1e-4, kind=Kind.END)
+    return run_of(made, **meta)
 
 
 def hostile_run():
     """Two processes, and functions whose names try everything."""
-    maker = RunMaker(2)
+    made = Script(2)
     for number, name in enumerate(HOSTILE_NAMES):
         inner = frame(name, 10 * number + 5, 10 * number + 7, file=f"/tmp/{name}.py")
-        maker.step((frame("main", 1, 2), inner), (1e-3, number * 1e-3), 0, 1e-4, [(0, 1, 8)])
-    return maker.run(program="</script><script>alert('program')</script>")
+        step(made, (frame("main", 1, 2), inner), (1e-3, number * 1e-3), 0, 1e-4, [(0, 1, 8)])
+    return run_of(made, program="</script><script>alert('program')</script>")
 
 
 def tree_run(nodes, nprocs=4, seed=7):
     """A run of about ``nodes`` functions and cost centres, a few of them shared."""
     rng = np.random.default_rng(seed)
-    maker = RunMaker(nprocs)
+    made = Script(nprocs)
     functions = nodes // 2
     parent = [0, *(int(rng.integers(max(0, (i - 1) // 3), i)) for i in range(1, functions))]
     for number in range(functions):
@@ -142,5 +106,5 @@ def tree_run(nodes, nprocs=4, seed=7):
         )
         scale = float(rng.lognormal(-6, 1.5))
         sends = [(0, 1, int(rng.integers(1, 10**6)))] if nprocs > 1 else []
-        maker.step(stack, scale * rng.uniform(0.2, 1, nprocs), 0, scale / 3, sends)
-    return maker.run(program="solver.py")
+        step(made, stack, scale * rng.uniform(0.2, 1, nprocs), 0, scale / 3, sends)
+    return run_of(made, program="solver.py")

@@ -57,7 +57,7 @@ class Script:
 
     def step(
         self,
-        stacks: str | Sequence[str | None],
+        stacks: str | Stack | Sequence[str | Stack | None],
         w: Sequence[int] | int = 0,
         *,
         calls: Sequence[int] | int = 0,
@@ -72,7 +72,8 @@ class Script:
         """Let the processes of a group end a superstep.
 
         Args:
-            stacks: one for all, or one a process; None: it broke off before.
+            stacks: one for all, or one a process; None: it broke off before. A stack may also be
+                given by its frames.
             w: computation, for all or by process of the group.
             calls: time in put, get, send.
             cpu: CPU time of the computation by process; not measured if None.
@@ -85,7 +86,8 @@ class Script:
         """
         pids = self.groups[group].members
         size = len(pids)
-        stacks = [stacks] * size if isinstance(stacks, str) else stacks
+        is_for_all = isinstance(stacks, str) or isinstance(stacks[0], Frame)
+        stacks = [stacks] * size if is_for_all else stacks
         w, calls = (by if not isinstance(by, int) else [by] * size for by in (w, calls))
         arrive = [self.clock[pid] + w[i] + calls[i] for i, pid in enumerate(pids)]
         cpu = cpu or [NOT_MEASURED] * size
@@ -147,7 +149,9 @@ class Script:
         """The call graph of it."""
         return Reading(build(self.run()))
 
-    def _parse(self, text: str) -> Stack:
+    def _parse(self, text: str | Stack) -> Stack:
+        if not isinstance(text, str):
+            return text
         frames = []
         for call in text.split():
             named, _, line = call.partition(":")

@@ -10,39 +10,26 @@ from rich.console import Console
 
 from bsplib.profiler import tables
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.compare.conditions import differences
 from bsplib.profiler.graph_book import book_graph
-from bsplib.profiler.hosts import ProcessNames, host_names, hosts_of, where
+from bsplib.profiler.hosts import ProcessNames, host_names, where
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document
 from bsplib.profiler.run_title import title_lines
 from bsplib.recording.records import Trace
-from tests.made_runs import RunMaker, frame
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
 
 def run(*hosts, nprocs=4, straggler=3, **meta):
-    maker = RunMaker(nprocs)
+    made = Script(nprocs)
     work = [4e-3 if pid == straggler else 1e-3 for pid in range(nprocs)]
     for _ in range(5):
-        maker.step((frame("main", 1, 2),), work)
-    return maker.run(host="driver", **({"hosts": list(hosts)} if hosts else {}), **meta)
+        step(made, (frame("main", 1, 2),), work)
+    return run_of(made, host="driver", **({"hosts": list(hosts)} if hosts else {}), **meta)
 
 
 BOUNDS = {"a": 0.0, "b": 1.25e-5}
-
-
-@pytest.mark.parametrize(
-    ("pids", "text"),
-    [
-        ([3], "process 3"),
-        (range(4, 8), "processes 4 to 7"),
-        ([0, 4, 8], "processes 0, 4, 8"),
-        (range(0, 40, 4), "processes 0, 4, 8, 12, ..."),
-    ],
-)
-def test_processes_of_one_host_are_named_shortly(pids, text):
-    assert ProcessNames(run())(pids) == text
 
 
 @pytest.mark.parametrize(
@@ -56,21 +43,6 @@ def test_processes_of_one_host_are_named_shortly(pids, text):
 )
 def test_processes_of_several_hosts_are_named_with_them(pids, text):
     assert ProcessNames(run(*"aabbccdd", nprocs=8))(pids) == text
-
-
-@pytest.mark.parametrize(
-    "hosts", [None, "aabb", 7, ["a", "b"], ["a", "b", 3, "d"], ["a"] * 4, {"a": 1}]
-)
-def test_hosts_that_a_trace_cannot_mean_are_not_shown(hosts):
-    strange = run()
-    strange.meta["hosts"] = hosts
-    assert hosts_of(strange) == ()
-    assert where(strange) == ""
-    assert host_names(strange) == "driver"
-
-
-def test_names_of_hosts_are_made_visible():
-    assert hosts_of(run("a\x1b[31m", "b", "b", "b"))[0] == "a\\x1b[31m"
 
 
 def test_a_run_says_how_far_the_clocks_of_its_hosts_may_be_apart():
@@ -89,11 +61,6 @@ def test_a_run_says_how_far_the_clocks_of_its_hosts_may_be_apart():
 def test_the_verdict_names_the_host_of_the_straggler():
     (sentence,) = Profile(Trace((run(*"aabb"),))).runs[0].verdict().sentences
     assert "are lost in main (bcast.py line 2), by process 3 (b)" in sentence.text
-
-
-def test_a_host_with_braces_in_its_name_is_written_as_it_is():
-    (sentence,) = Profile(Trace((run("a", "a", "b", "{who}"),))).runs[0].verdict().sentences
-    assert "in main (bcast.py line 2), by process 3 ({who})" in sentence.text
 
 
 def test_the_report_names_the_hosts():
@@ -115,11 +82,6 @@ def test_tables_and_heads_name_the_hosts():
     assert len(processes["host"]) == len(processes["pid"])
     assert "host" not in tables.processes(build(run()))
     assert "host a, b" in title_lines(several)[1]
-
-
-def test_a_comparison_says_that_the_hosts_are_others():
-    assert differences(run(*"aabb"), run(*"aabc")) == ["host a, b, c instead of host a, b"]
-    assert differences(run(*"aabb"), run()) == ["host driver instead of host a, b"]
 
 
 @pytest.mark.parametrize(

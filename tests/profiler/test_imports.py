@@ -8,7 +8,8 @@ import pytest
 from bsplib.machine import Machine
 from bsplib.profiler.imports import imported
 from bsplib.profiler.predict import learn, predict_run, read_model, write_model
-from tests.made_runs import RunMaker, frame
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
 PLAIN = Machine("here", "made up", 1e-10, 1e-6, relative_speed=1.0)
 SIZES, COUNTS, FAR = (4096, 8192, 16384), (1, 2, 4), 131072
@@ -17,10 +18,10 @@ IMPORT_S, ELEMENT_S = 8e-3, 2e-8
 
 def made(n=4096, p=2, import_s=IMPORT_S):
     """One superstep that imports and computes, and one that computes."""
-    maker = RunMaker(p)
-    maker.step((frame("main", 1, 2),), import_s + ELEMENT_S * n / p)
-    maker.step((frame("main", 1, 5),), ELEMENT_S * n / p)
-    run = maker.run()
+    made = Script(p)
+    step(made, (frame("main", 1, 2),), import_s + ELEMENT_S * n / p)
+    step(made, (frame("main", 1, 5),), ELEMENT_S * n / p)
+    run = run_of(made)
     run.meta["imports"] = [[[1000, round(import_s * 1e9), 600]]] * p
     return run
 

@@ -14,7 +14,7 @@ from waitress import wasyncore
 
 from bsplib import webui
 from bsplib.recording.records import Trace
-from tests.made_runs import RunMaker, broadcast_run, frame, hostile_run, tree_run
+from tests.made_runs import broadcast_run, hostile_run, tree_run
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 FLAGS = [
@@ -209,16 +209,6 @@ def _show():
 def broadcast_url(broadcast_trace):
     with served(broadcast_trace) as url:
         yield url
-
-
-@pytest.fixture(scope="session", name="run_maker")
-def _run_maker():
-    return RunMaker
-
-
-@pytest.fixture(scope="session", name="frame")
-def _frame():
-    return frame
 
 
 @pytest.fixture(scope="session", name="tree_run")

@@ -14,7 +14,6 @@ from contextlib import ExitStack
 
 import click
 import pytest
-from playwright.sync_api import expect
 
 from bsplib import webui
 from bsplib.errors import BspError
@@ -22,6 +21,8 @@ from bsplib.profiler import limits
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
 from bsplib.webui import app, page, services
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
 
 @pytest.fixture
@@ -40,34 +41,10 @@ def test_the_page_is_served_with_its_files(client):
             assert file.mimetype in {"text/css", "text/javascript"}
 
 
-def test_a_run_is_served_as_json(client):
-    answer = client.get("/traces/0/runs/2.json")
-    assert answer.mimetype == "application/json"
-    assert answer.json["run"]["nprocs"] == 8
-
-
 def test_the_script_has_every_module_and_may_be_kept(client):
     answer = client.get("/script.js")
     assert answer.text == page.bundle(page.STATIC, page.ENTRY)
     assert answer.headers["Cache-Control"] == f"private, max-age={app.STATIC_SECONDS}"
-
-
-def test_every_module_that_the_page_imports_is_served(client):
-    for name in page.in_order(page.STATIC, page.ENTRY):
-        with client.get(f"/static/{name}.js") as file:
-            assert (file.status_code, file.mimetype) == (200, "text/javascript")
-
-
-def test_only_some_supersteps_are_counted_on_demand(client):
-    whole = client.get("/traces/0/runs/0.json").json
-    part = client.get("/traces/0/runs/0.json?from=0&to=1").json
-    assert whole["nodes"][whole["root"]]["count"] == 10
-    assert part["nodes"][part["root"]]["count"] == 2
-
-
-def test_a_layout_has_the_nodes_that_were_asked_for(client):
-    layout = client.get("/traces/0/runs/0/layout.json?nodes=0,2,1").json
-    assert sorted(box[0] for box in layout["wide"]["nodes"]) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -114,11 +91,6 @@ def test_what_is_not_there_is_404(client, path):
     assert client.get(path).status_code == 404
 
 
-def test_files_outside_the_static_folder_are_not_served(client):
-    assert client.get("/static/../app.py").status_code == 404
-    assert client.get("/static/%2e%2e/app.py").status_code == 404
-
-
 @pytest.mark.parametrize("path", ["/", "/traces/0/runs/0.json", "/script.js", "/nothing"])
 def test_every_answer_carries_the_policy(client, path):
     with client.get(path) as answer:
@@ -131,11 +103,6 @@ def test_every_answer_carries_the_policy(client, path):
         assert "Access-Control-Allow-Origin" not in answer.headers
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "localhost:99"])
-def test_the_loopback_may_ask(client, host):
-    assert client.get("/", headers={"Host": host}).status_code == 200
-
-
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil:80"])
 @pytest.mark.parametrize("path", ["/", "/traces/0/runs/0.json"])
 def test_a_site_that_calls_itself_loopback_is_refused(client, host, path):
@@ -144,16 +111,12 @@ def test_a_site_that_calls_itself_loopback_is_refused(client, host, path):
     assert "bcast" not in answer.text
 
 
-def test_nothing_can_be_changed_through_the_pages(client):
-    assert client.post("/").status_code == 405
-
-
-def test_what_is_too_large_is_said_in_a_sentence(run_maker, frame, monkeypatch):
+def test_what_is_too_large_is_said_in_a_sentence(monkeypatch):
     monkeypatch.setattr(limits, "MAX_SHARES", 10)
-    maker = run_maker(4)
+    made = Script(4)
     for line in range(3):
-        maker.step((frame("main", 1, line),), 1e-3)
-    client = webui.create_app(Trace((maker.run(),))).test_client()
+        step(made, (frame("main", 1, line),), 1e-3)
+    client = webui.create_app(Trace((run_of(made),))).test_client()
     answer = client.get("/traces/0/runs/0.json")
     assert (answer.status_code, answer.mimetype) == (503, "text/plain")
     assert answer.text == (
@@ -235,14 +198,6 @@ def test_serve_says_where_it_is_and_ends_on_ctrl_c(broadcast_trace, visits, caps
     port = int(re.search(r":(\d+)/", url).group(1))
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))
-
-
-def test_serve_opens_the_browser_at_the_page(broadcast_trace, visits, monkeypatch):
-    opened = queue.SimpleQueue()
-    monkeypatch.setattr(webbrowser, "open", opened.put)
-    webui.serve(broadcast_trace)
-    token = visits[0][0].split("/")[3]
-    assert token not in opened.get(timeout=30)  # who else is here can read it
 
 
 def test_the_address_that_the_browser_gets_leads_to_the_page(broadcast_trace, monkeypatch):
@@ -335,32 +290,3 @@ def test_where_few_files_may_be_open_idle_connections_are_fewer(broadcast_trace,
             assert answer.status == 200
         server.send_signal(signal.SIGINT)
         assert server.communicate(timeout=30)[1] == ""
-
-
-@pytest.mark.browser
-def test_the_page_opens_with_the_metric_of_the_command(tab, broadcast_trace, tmp_path, show):
-    write_trace(tmp_path / "x.bsp", broadcast_trace)
-    view = [sys.executable, "-m", "bsplib", "view", "--no-browser", "--metric", "h-imb"]
-    command, pipe = [*view, str(tmp_path / "x.bsp")], subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as server:
-        url, _, state = re.search(r"http://\S+", server.stdout.readline()).group().partition("#")
-        show(tab, url, state)
-        expect(tab.locator("#legend h3")).to_have_text("h-relation, absolute imbalance in MB")
-        expect(tab.locator("#paths input:checked")).to_have_value("h-imb")
-        tab.goto("about:blank")
-        server.send_signal(signal.SIGINT)
-        assert server.communicate(timeout=30)[1] == ""
-
-
-def test_a_port_may_be_chosen_and_used_again(broadcast_trace, visits, free_port):
-    for _ in range(2):
-        webui.serve(broadcast_trace, port=free_port, open_browser=False)
-    addresses = {url for url, _ in visits}
-    assert {url.rsplit("/", 2)[0] for url in addresses} == {f"http://127.0.0.1:{free_port}"}
-    assert len(addresses) == 2  # each has a token of its own
-
-
-@pytest.fixture
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]

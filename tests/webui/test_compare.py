@@ -2,7 +2,6 @@
 
 import json
 import re
-from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import expect
@@ -11,31 +10,31 @@ from bsplib import webui
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
 from bsplib.webui.opened_runs import AddressError
-from bsplib.webui.traces import Traces, run_named
+from bsplib.webui.traces import Traces
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
-MACHINE = {"name": "here", "g": 1e-9, "l": 1e-6}
 
-
-def solver(run_maker, frame, relax_s, *, line=11, size=8, gone=True, nprocs=2, **meta):
+def solver(relax_s, *, line=11, size=8, gone=True, nprocs=2, **meta):
     """A run of a few functions: ``relax`` takes so long by process, ``gone`` is left out later."""
-    maker = run_maker(nprocs)
+    made = Script(nprocs)
     main = [frame("main", 1, line) for line in range(2, 9)]
     idle = [0] * (nprocs - 2)
-    maker.step((main[0], frame("relax", 10, line)), (*relax_s, *idle), sends=[(0, 1, size)])
+    step(made, (main[0], frame("relax", 10, line)), (*relax_s, *idle), sends=[(0, 1, size)])
     if gone:
-        maker.step((main[1], frame("gone", 20, 21)), 1e-3)
+        step(made, (main[1], frame("gone", 20, 21)), 1e-3)
     else:
-        maker.step((main[1], frame("fresh", 30, 31)), 2e-3)
-        maker.step((main[2], frame("<b>bold\x1b</b>", 40, 41)), 1e-3)
-    return maker.run(program="solver.py", **meta)
+        step(made, (main[1], frame("fresh", 30, 31)), 2e-3)
+        step(made, (main[2], frame("<b>bold\x1b</b>", 40, 41)), 1e-3)
+    return run_of(made, program="solver.py", **meta)
 
 
 @pytest.fixture(scope="module")
-def traces(run_maker, frame):
+def traces():
     """A trace of two runs after, and one of two runs before."""
-    before = solver(run_maker, frame, (1e-3, 9e-3))
-    after = solver(run_maker, frame, (5e-3, 5e-3), line=14, size=80, gone=False)
-    other = solver(run_maker, frame, (1e-3, 1e-3), nprocs=3)
+    before = solver((1e-3, 9e-3))
+    after = solver((5e-3, 5e-3), line=14, size=80, gone=False)
+    other = solver((1e-3, 1e-3), nprocs=3)
     return Trace((after, other)), Trace((before, before))
 
 
@@ -100,17 +99,6 @@ def test_a_query_that_means_nothing_is_refused(traces, query, error):
         Traces(*traces).answer("0", 0, "compare", query)
 
 
-def test_a_run_that_is_not_there_is_refused(traces):
-    assert run_named({"with": "1.7"}) == ("1", 7)
-    with pytest.raises(IndexError, match="there is no run 7"):
-        Traces(*traces).answer("0", 0, "compare", {"with": "1.7"})
-
-
-def test_the_answer_is_served(url):
-    with urlopen(f"{url}traces/0/runs/0/compare.json?with=1.0") as answer:
-        assert json.load(answer)["quantities"][0]["name"] == "time"
-
-
 # -- in the browser ------------------------------------------------------------------------------
 
 
@@ -121,17 +109,6 @@ def test_the_view_opens_on_the_run_of_the_same_number_with_the_verdict_on_top(vi
         "8.00 ms instead of 10.0 ms: relax loses 4.00 ms less waiting for process 1"
     )
     expect(view.locator("tbody tr").first).to_contain_text("whole run")
-
-
-@pytest.mark.browser
-def test_the_run_to_compare_with_is_chosen_in_the_header(tab, url, show):
-    show(tab, url, "view=graph")
-    picker = tab.locator("#header").get_by_label("Compare with")
-    expect(picker).to_have_value("1.0")
-    picker.select_option("0.1")
-    expect(tab.locator("#view-compare .before-run")).to_contain_text("run 2: ")
-    tab.go_back()
-    expect(picker).to_have_value("1.0")
 
 
 @pytest.mark.lengthy
@@ -153,32 +130,6 @@ def test_a_change_has_a_mark_a_colour_and_both_values(view):
 
 
 @pytest.mark.browser
-def test_new_moved_and_vanished_nodes_are_kept_and_marked(view):
-    expect(row(view, "fresh").locator(".status")).to_have_text("new")
-    expect(row(view, "line 11 → 14").locator(".status")).to_have_text("moved")
-    gone = row(view, "gone")
-    expect(gone.locator(".status")).to_have_text("vanished")
-    expect(gone.get_by_role("button")).to_have_count(0)
-
-
-@pytest.mark.browser
-def test_rows_are_sorted_by_the_change_of_the_chosen_quantity(view):
-    functions = view.locator("tbody th:not(.inner)")
-    expect(functions).to_contain_text(["whole run", "relax", "fresh", "<b>bold\\x1b</b>", "gone"])
-    view.get_by_role("radio", name="h-relation").check(force=True)
-    expect(functions).to_contain_text(["whole run", "relax", "fresh", "<b>bold\\x1b</b>", "gone"])
-    expect(view.locator("thead .chosen")).to_have_text("h-relation")
-
-
-@pytest.mark.browser
-def test_a_row_selects_its_node_and_is_marked(view, tab):
-    row(view, "fresh").get_by_role("button").click()
-    expect(tab.locator("#detail h2")).to_have_text("fresh")
-    expect(view.locator("tr.selected")).to_have_count(1)
-    expect(view.locator("tr.selected")).to_contain_text("fresh")
-
-
-@pytest.mark.browser
 @pytest.mark.slow
 def test_another_run_before_is_chosen_and_the_address_holds_it(view, tab):
     tab.get_by_label("Compare with").select_option("0.1")
@@ -188,25 +139,6 @@ def test_another_run_before_is_chosen_and_the_address_holds_it(view, tab):
     tab.go_back()
     expect(view.locator(".scaling")).to_be_hidden()
     expect(view.locator(".conditions")).to_be_hidden()
-
-
-@pytest.mark.browser
-def test_another_speed_prices_the_losses_anew(view, tab):
-    expect(row(view, "relax").locator("td").nth(1)).to_contain_text("4.00 ms")
-    tab.evaluate("location.hash = 'view=compare&speed=0.5'")
-    expect(row(view, "relax").locator("td").nth(1)).to_contain_text("8.00 ms")
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-def test_a_narrow_window_shows_names_and_the_chosen_quantity(open_tab, url, show):
-    tab = open_tab(width=390)
-    show(tab, url, "view=compare")
-    cells = row(tab.locator("#view-compare"), "relax").locator("td:visible")
-    expect(cells).to_have_count(1)
-    tab.get_by_role("radio", name="supersteps").check(force=True)
-    expect(cells).to_have_text("1")
-    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 @pytest.mark.browser
@@ -230,17 +162,6 @@ def test_the_graph_is_shaded_by_change_and_says_it_in_each_box(view, tab):
 
 
 @pytest.mark.browser
-def test_a_box_of_the_graph_selects_its_node_by_mouse_and_keyboard(view, tab):
-    view.get_by_role("radio", name="graph").check(force=True)
-    view.get_by_role("button", name=re.compile("^fresh,")).click()
-    expect(tab.locator("#detail h2")).to_have_text("fresh")
-    tab.get_by_role("button", name=re.compile("^fresh,")).focus()
-    tab.keyboard.press("ArrowLeft")
-    tab.keyboard.press("Enter")
-    expect(tab.locator("#detail h2")).not_to_have_text("fresh")
-
-
-@pytest.mark.browser
 @pytest.mark.slow
 def test_a_trace_in_a_file_that_was_not_read_yet_can_be_compared(
     tab, traces, served, show, tmp_path
@@ -253,12 +174,6 @@ def test_a_trace_in_a_file_that_was_not_read_yet_can_be_compared(
         view = tab.locator("#view-compare")
         expect(view.locator(".before-run")).to_contain_text("before.bsp, run 1: 2 processes")
         expect(view.locator(".comparison")).to_contain_text("8.00 ms instead of 10.0 ms")
-
-
-@pytest.mark.browser
-def test_one_run_alone_has_nothing_to_compare_with(tab, broadcast_url, show):
-    show(tab, broadcast_url, "view=compare")
-    expect(tab.locator("#view-compare .remark")).to_contain_text("There is no other run")
 
 
 # -- saved pages ---------------------------------------------------------------------------------
@@ -276,10 +191,3 @@ def test_a_page_saved_with_a_comparison_shows_it_offline(tab, traces, tmp_path, 
     expect(view.locator(".remark")).to_contain_text("Times are those of the runs")
     tab.get_by_label("Compare with").select_option("1.1")
     expect(view.locator(".remark")).to_contain_text("bsp view shows them")
-
-
-@pytest.mark.browser
-def test_a_page_saved_with_one_run_says_what_it_needs(tab, broadcast_trace, tmp_path, show):
-    webui.write_html(broadcast_trace, tmp_path / "page.html")
-    show(tab, f"file://{tmp_path / 'page.html'}", "view=compare")
-    expect(tab.locator("#view-compare .remark")).to_contain_text("bsp view compares it with others")

@@ -77,19 +77,6 @@ def fill(node):
     return node.locator(".shape").evaluate("shape => getComputedStyle(shape).fill")
 
 
-def test_the_critical_path_is_dark_and_wide_lines_cost_most(tab, broadcast_url, show):
-    open_graph(tab, broadcast_url, "metric=h-imb", show=show)
-    critical = tab.locator(".node.critical .title").all_text_contents()
-    assert set(critical) == set(CHAIN)
-    expect(tab.locator(".line.critical")).to_have_count(len(CHAIN) - 1)
-    widths = tab.locator(".line").evaluate_all(
-        "lines => lines.map(l => [l.matches('.critical'),"
-        " parseFloat(getComputedStyle(l.querySelector('.stroke')).strokeWidth)])"
-    )
-    assert max(width for _, width in widths) == max(w for critical, w in widths if critical)
-    assert len({width for _, width in widths}) > 3
-
-
 def test_a_click_selects_a_node_and_lights_what_leads_there(tab, broadcast_url, show):
     open_graph(tab, broadcast_url, show=show)
     box(tab, "foo").click()
@@ -160,36 +147,6 @@ def test_a_key_filters_the_graph_and_r_resets_it(tab, broadcast_url, broadcast_t
         assert set(open_graph(tab, *address.split("#"), show=show, fresh=True)) == names
 
 
-def test_a_collapsed_node_says_how_much_is_under_it(tab, broadcast_url, broadcast_trace, show):
-    open_graph(tab, broadcast_url, show=show)
-    box(tab, "bcast_twostage").dblclick()
-    count_nodes(tab, 6)
-    expect(box(tab, "bcast_twostage").locator(".badge")).to_have_text("+2")
-
-
-def test_calls_through_a_hidden_node_are_a_dashed_line(tab, broadcast_url, broadcast_trace, show):
-    node = ids(broadcast_trace)["bcast_onestage"]
-    open_graph(tab, broadcast_url, f"hidden={node}", show=show)
-    dashed = tab.locator(".line.folded .stroke")
-    expect(dashed).to_have_count(2)  # from foo and from bar to the line
-    assert dashed.first.evaluate("line => getComputedStyle(line).strokeDasharray") != "none"
-    expect(tab.locator(".note")).to_contain_text("1 of 9 nodes are not shown")
-
-
-def test_the_menu_of_a_node_is_walked_by_keys(tab, broadcast_url, show):
-    open_graph(tab, broadcast_url, show=show)
-    box(tab, "foo").click(button="right")
-    menu = tab.get_by_role("menu", name="Show foo")
-    expect(menu.get_by_role("menuitem").first).to_be_focused()
-    tab.keyboard.press("ArrowDown")
-    tab.keyboard.press("Enter")
-    expect(menu).to_be_hidden()
-    count_nodes(tab, 3)
-    box(tab, "foo").click(button="right")
-    tab.keyboard.press("Escape")
-    expect(menu).to_be_hidden()
-
-
 def test_the_graph_is_walked_by_arrow_keys_and_enter_selects(tab, broadcast_url, show):
     open_graph(tab, broadcast_url, "metric=h-imb", show=show)
     tab.locator("#bar button").last.focus()
@@ -254,16 +211,6 @@ def inside(tab):
     )
 
 
-@pytest.mark.parametrize("nodes", [5, 15])
-def test_a_small_graph_opens_whole_in_letters_of_at_least_eleven_pixels(
-    tab, tree_run, served, show, nodes
-):
-    with served(Trace((tree_run(nodes),))) as url:
-        open_graph(tab, url, show=show)
-        assert min(letters(tab)) >= 11
-        assert inside(tab)
-
-
 def test_a_large_graph_opens_readable_on_the_greatest_loss_and_says_what_is_folded(
     tab, tree_run, served, show
 ):
@@ -279,28 +226,6 @@ def test_a_large_graph_opens_readable_on_the_greatest_loss_and_says_what_is_fold
         assert inside(tab)
         expect(tab.locator(".node .value").first).to_be_hidden()
         expect(tab.locator(".node .far").first).to_be_visible()
-
-
-@pytest.mark.slow
-def test_a_long_name_ends_with_an_ellipsis_and_is_whole_in_the_tooltip(
-    tab, run_maker, frame, served, show
-):
-    short, long = "a_name_of_thirty_two_letters_abc", "Solver.a_name_that_is_much_longer_than_a_box"
-    maker = run_maker(2)
-    for name in (short, long):
-        maker.step((frame("main", 1, 2), frame(name, 5, 6)), [1e-3, 2e-3])
-    with served(Trace((maker.run(),))) as url:
-        names = open_graph(tab, url, show=show)
-        assert short in names
-        assert f"{long[:31]}…" in names
-        for text in tab.locator(".node .title").all():
-            shape, letters = (
-                text.locator("..").locator(".shape").bounding_box(),
-                text.bounding_box(),
-            )
-            assert letters["x"] + letters["width"] <= shape["x"] + shape["width"]
-        box(tab, f"{long[:31]}…").hover()
-        expect(tab.get_by_role("tooltip")).to_contain_text(long)
 
 
 @pytest.mark.slow
@@ -323,19 +248,6 @@ def test_above_five_hundred_nodes_the_graph_is_one_canvas_that_keys_walk(
         name = tab.locator(".unseen").text_content().partition(",")[0]
         tab.keyboard.press("Enter")
         expect(tab.locator("#detail h2")).to_have_text(name)
-
-
-def test_functions_of_bsplib_are_shown_on_demand(tab, run_maker, frame, served, show):
-    maker = run_maker(2)
-    inside = frame("Group.allreduce", 1, 90, file="bsplib/group.py")._replace(library=True)
-    maker.step((frame("main", 1, 2), inside), [1e-3, 2e-3])
-    with served(Trace((maker.run(),))) as url:
-        open_graph(tab, url, show=show)
-        assert "Group.allreduce" not in drawn(tab)
-        tab.get_by_role("button", name="Library").click()
-        expect(box(tab, "Group.allreduce")).to_be_visible()
-        assert "library=1" in tab.url
-        expect(tab.get_by_role("button", name="Library", pressed=True)).to_be_visible()
 
 
 def test_hostile_names_are_shown_as_text_and_run_nothing(tab, hostile_trace, served, show):
@@ -418,28 +330,6 @@ def test_text_can_be_read_on_every_shade_and_shades_rise(painted_tab, scheme, pa
         assert all(step < 0 for step in steps) if scheme == "light" else all(s > 0 for s in steps)
 
 
-def test_all_words_of_the_page_can_be_read(painted_tab):
-    for scheme in ("light", "dark"):
-        tab = painted_tab(scheme)
-        words = tab.evaluate(
-            """() => [...document.querySelectorAll("body *")].filter((e) =>
-              e.checkVisibility() && !e.closest("svg, .chosen, option")
-              && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())).map((e) => {
-                let back = e;
-                while (getComputedStyle(back).backgroundColor === "rgba(0, 0, 0, 0)"
-                  && back.parentElement) back = back.parentElement;
-                const { color, fontSize } = getComputedStyle(e);
-                return [e.textContent, color, getComputedStyle(back).backgroundColor,
-                  parseFloat(fontSize)];
-              })"""
-        )
-        assert len(words) > 40
-        known = painted(tab, list({colour for _, *colours, _ in words for colour in colours}))
-        for text, colour, background, size in words:
-            assert contrast(luminance(known[colour]), luminance(known[background])) >= 4.5, text
-            assert size >= 11, text
-
-
 def test_a_saved_page_lays_out_what_is_left_without_a_server(
     open_tab, broadcast_trace, show, tmp_path
 ):
@@ -458,16 +348,3 @@ def test_a_saved_page_lays_out_what_is_left_without_a_server(
         for x, y, end, below in boxes[:number]:
             assert right <= x or end <= left or bottom <= y or below <= top
     expect(tab.get_by_role("button", name="Library")).to_have_count(0)
-
-
-@pytest.mark.slow
-def test_going_back_shows_the_part_of_the_graph_that_was_seen(tab, broadcast_url, show):
-    open_graph(tab, broadcast_url, show=show, fresh=True)
-    whole = transform(tab)
-    box(tab, "foo").click()
-    tab.keyboard.press("+")
-    tab.wait_for_url(re.compile("zoom="))
-    assert transform(tab) != whole
-    tab.go_back()
-    expect(tab.locator("#detail h2")).to_have_text("line 18")
-    assert transform(tab) == whole

@@ -5,15 +5,16 @@ from playwright.sync_api import expect
 
 from bsplib.recording.records import Trace
 from bsplib.webui import services
-from tests.made_runs import RunMaker, frame
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
 
 def run(**meta):
-    maker = RunMaker(4)
+    made = Script(4)
     sends = [(1, 2, 1000), (3, 0, 4000)]
     for _ in range(4):
-        maker.step((frame("main", 1, 2),), [1e-3, 1e-3, 1e-3, 4e-3], sends=sends)
-    return maker.run(host="driver", **meta)
+        step(made, (frame("main", 1, 2),), [1e-3, 1e-3, 1e-3, 4e-3], sends=sends)
+    return run_of(made, host="driver", **meta)
 
 
 HOSTS = ["a", "a", "<b>", "<b>"]
@@ -61,24 +62,3 @@ def test_the_matrix_and_the_timeline_name_the_host(tab, url, show):
     tab.locator(DRAWN).focus()
     tab.keyboard.press("ArrowRight")
     expect(tab.locator(".timeline .readout")).to_contain_text("process 0 (a)")
-
-
-TEXTS = """() => {
-    window.texts = [];
-    const { fillText } = CanvasRenderingContext2D.prototype;
-    CanvasRenderingContext2D.prototype.fillText = function (text, ...more) {
-        window.texts.push(text);
-        return fillText.call(this, text, ...more);
-    };
-}"""
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize(("page", "named"), [("", {"a", "<b>"}), ("run=1&", set())])
-def test_the_axis_of_the_timeline_names_the_hosts_beside_the_processes(tab, url, show, page, named):
-    show(tab, url, f"{page}view=timeline")
-    tab.evaluate(TEXTS)
-    tab.locator(DRAWN).focus()
-    tab.keyboard.press("ArrowRight")  # it draws anew
-    tab.wait_for_function("window.texts.includes('0') && window.texts.includes('3')")
-    assert named == {"a", "<b>"}.intersection(tab.evaluate("window.texts"))

@@ -1,13 +1,14 @@
 import shutil
 
-import networkx
 import pytest
 
 from bsplib.profiler import critical
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.graph_book import book_graph
 from bsplib.sync_kinds import Kind
-from bsplib.webui import layout, services
+from bsplib.webui import services
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
 
 @pytest.fixture(scope="module")
@@ -38,21 +39,6 @@ def test_every_node_has_a_box_in_both_layouts_and_none_overlap(callgraph, laid_o
                 assert apart or number == other
 
 
-def test_a_box_is_as_large_as_dot_was_told(callgraph, laid_out):
-    for number, (_, _, width, height) in boxes(laid_out["wide"]).items():
-        name = list(callgraph.graph)[number]
-        short, under = services.short_label(callgraph.graph.nodes[name]["node"]), "bcast.py"
-        assert (width, height) == (layout.box_width(short, under), layout.BOX_HEIGHT)
-
-
-@pytest.mark.parametrize(("direction", "axis"), [("wide", 0), ("tall", 1)])
-def test_callees_stand_to_the_right_or_below_their_callers(callgraph, laid_out, direction, axis):
-    found = boxes(laid_out[direction])
-    order = list(callgraph.graph)
-    for caller, callee in callgraph.graph.edges:
-        assert found[order.index(caller)][axis] < found[order.index(callee)][axis]
-
-
 def test_every_edge_runs_from_its_caller_to_its_callee(callgraph, laid_out):
     found = boxes(laid_out["wide"])
     edges = list(callgraph.graph.edges)
@@ -81,12 +67,12 @@ def test_calls_through_nodes_that_are_not_shown_are_one_line(callgraph):
     }
 
 
-def test_a_small_graph_is_shown_whole_but_for_an_end_that_costs_nothing(run_maker, frame):
-    maker = run_maker(4)
+def test_a_small_graph_is_shown_whole_but_for_an_end_that_costs_nothing():
+    made = Script(4)
     for line in (3, 4):
-        maker.step((frame("main", 1, 2), frame("f", 1, line)), [1e-3, 2e-3, 1e-3, 1e-3])
-    maker.step((frame("main", 1, 9),), 1e-9, kind=Kind.END)
-    book = book_graph(build(maker.run()))
+        step(made, (frame("main", 1, 2), frame("f", 1, line)), [1e-3, 2e-3, 1e-3, 1e-3])
+    step(made, (frame("main", 1, 9),), 1e-9, kind=Kind.END)
+    book = book_graph(build(run_of(made)))
     graph = book.callgraph.graph
     first = services.first_shown(book)
     left_out = {graph.nodes[name]["node"].name for name in set(graph) - set(first)}
@@ -111,33 +97,6 @@ def test_of_a_large_graph_about_eighty_nodes_are_shown_with_all_critical_paths(t
     assert [name for name in callgraph.graph if name in set(first)] == first
     sentence = services.dropped(book, first)
     assert f"{300 - len(first)} of 300 nodes are folded into dashed lines" in sentence
-
-
-def test_functions_that_call_each_other_in_a_circle_can_be_laid_out(run_maker, frame):
-    maker = run_maker(2)
-    main, ping, pong = frame("main", 1, 2), frame("ping", 10, 12), frame("pong", 20, 22)
-    maker.step((main, ping, pong), [1e-3, 2e-3])
-    maker.step((main, pong, ping), [1e-3, 2e-3])
-    callgraph = build(maker.run())
-    assert not networkx.is_directed_acyclic_graph(networkx.DiGraph(callgraph.graph.edges))
-    drawn = services.lay_out(callgraph, list(callgraph.graph), services.lines_under(callgraph))[
-        "tall"
-    ]
-    assert len(drawn["nodes"]) == len(callgraph.graph)
-
-
-def test_no_nodes_are_an_empty_layout():
-    assert layout.layouts({}, [])["wide"] == {"width": 0, "height": 0, "nodes": [], "links": []}
-
-
-def test_a_long_name_gets_a_wider_box_up_to_a_limit():
-    names = "f", "a_name_of_medium_length", "x" * 200, "数" * 200
-    widths = [layout.box_width(name) for name in names]
-    assert widths[0] == layout.NARROWEST
-    assert widths[0] < widths[1] < widths[2] == widths[3] == layout.WIDEST
-    assert layout.box_width("line 12", "a line of source that is long") > layout.box_width(
-        "line 12"
-    )
 
 
 def test_where_dot_fails_the_page_is_left_to_lay_out_the_graph(callgraph, tmp_path, monkeypatch):

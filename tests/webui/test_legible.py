@@ -3,6 +3,8 @@
 import pytest
 
 from bsplib.recording.records import Trace
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
 pytestmark = pytest.mark.browser
 
@@ -52,12 +54,12 @@ FAINT = """parts => {
 
 
 @pytest.fixture(scope="module")
-def url(run_maker, frame, served, tmp_path_factory):
+def url(served, tmp_path_factory):
     path = tmp_path_factory.mktemp("source") / "solve.py"
     path.write_text("@cached\ndef main(bsp):\n    'text'  # why\n    bsp.sync(print(1))\n")
-    maker = run_maker(40)
-    maker.step((frame("main", 1, 4, str(path)),), [1e-3 * pid for pid in range(40)])
-    with served(Trace((maker.run(arguments=["--size", "9"]),)), sources=path.parent) as url:
+    made = Script(40)
+    step(made, (frame("main", 1, 4, str(path)),), [1e-3 * pid for pid in range(40)])
+    with served(Trace((run_of(made, arguments=["--size", "9"]),)), sources=path.parent) as url:
         yield url
 
 
@@ -73,13 +75,11 @@ def test_every_text_can_be_read(open_tab, url, show, theme, palette):
     assert tab.evaluate(FAINT, PARTS) == []
 
 
-def test_a_long_name_on_the_critical_path_pushes_no_figure_out_of_the_panel(
-    open_tab, run_maker, frame, served, show
-):
-    maker = run_maker(2)
+def test_a_long_name_on_the_critical_path_pushes_no_figure_out_of_the_panel(open_tab, served, show):
+    made = Script(2)
     stack = frame("main", 1, 4), frame("a_name_that_does_not_fit_into_the_panel", 6, 9)
-    maker.step(stack, [1e-3, 3e-3])
-    with served(Trace((maker.run(),))) as url:
+    step(made, stack, [1e-3, 3e-3])
+    with served(Trace((run_of(made),))) as url:
         tab = open_tab()
         show(tab, url)
         panel = tab.locator("#left").bounding_box()

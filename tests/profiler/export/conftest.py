@@ -12,7 +12,8 @@ import pytest
 from bsplib.profiler.export.request import Request
 from bsplib.profiler.export.table import FORMATS
 from bsplib.recording.records import Trace
-from tests.made_runs import RunMaker, broadcast_run, frame, hostile_run, tree_run
+from tests.made_runs import broadcast_run, frame, hostile_run, run_of, step, tree_run
+from tests.scripted import Script
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
@@ -76,11 +77,11 @@ def tree() -> Exported:
 def tangle() -> Exported:
     """Eighty functions that call each other in all ways."""
     random = np.random.default_rng(0)
-    made = RunMaker(2)
+    made = Script(2)
     for _ in range(80):
         called = [frame(f"g{number}", 5, 5) for number in random.integers(0, 80, 20)]
-        made.step((frame("main", 1, 1), *called), random.random(2))
-    return Exported(made.run())
+        step(made, (frame("main", 1, 1), *called), random.random(2))
+    return Exported(run_of(made))
 
 
 @pytest.fixture(scope="session")
@@ -100,9 +101,9 @@ def calling():
     """Exports of a run in which ``main`` calls a function of any name."""
 
     def make(name: str) -> Exported:
-        made = RunMaker(1)
-        made.step((frame("main", 1, 2), frame(name, 5, 6)), [1e-3])
-        return Exported(made.run())
+        made = Script(1)
+        step(made, (frame("main", 1, 2), frame(name, 5, 6)), [1e-3])
+        return Exported(run_of(made))
 
     return make
 
