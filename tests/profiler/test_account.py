@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import count, islice
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-import bsplib
 from bsplib.errors import TraceError
-from bsplib.profiler.account import ENDS, PARTS, Account
+from bsplib.profiler.account import ENDS, Account
 from bsplib.profiler.book import Book
 from bsplib.profiler.rates import Rates, rates_of_run
-from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 from tests.bsplib.random_programs.checks import record
 from tests.bsplib.random_programs.generator import Narrow
@@ -22,7 +18,6 @@ from tests.bsplib.random_programs.generator import programs as random_programs
 from tests.bsplib.random_programs.program import charging_main
 from tests.bsplib.random_programs.seeded import program_of
 from tests.drawn import examples
-from tests.mpi_ranks import MPIS, ranks_of
 
 from .test_properties import programs
 
@@ -71,30 +66,6 @@ def test_the_account_of_random_programs_on_real_processes_adds_up(seed):
     check_sums(run, rates_of_run(run))
 
 
-@pytest.fixture(scope="module")
-def backend(request):
-    """An MPI, whose ranks stay for the next program."""
-    with ranks_of(MPIS[request.param]) as name:
-        yield name
-
-
-@pytest.mark.lengthy
-@pytest.mark.parametrize("nprocs", [3])
-@pytest.mark.parametrize("backend", MPIS, indirect=True)
-def test_the_account_of_random_programs_on_ranks_of_an_mpi_adds_up(nprocs, backend):
-    drawn = (program_of(seed, Narrow) for seed in count())
-    for program in islice((each for each in drawn if each.nprocs == nprocs), 2):
-        _, run = record(program, backend)
-        assert (run.meta["backend"], run.nprocs) == ("mpi", nprocs)
-        check_sums(run, rates_of_run(run))
-
-
-def test_a_straggler_makes_others_wait_for_its_computation(script):
-    program = script(2)
-    program.step("main", w=[10, 100])
-    assert whole(program) == {"useful": 110, "imbalance": 90}
-
-
 def test_communication_is_bytes_then_uneven_bytes_then_l_then_unexplained(script):
     program = script(2)
     program.step("main", w=10, transfer=100, puts=[(0, 1, 20)])
@@ -103,25 +74,6 @@ def test_communication_is_bytes_then_uneven_bytes_then_l_then_unexplained(script
     assert whole(program, RATES) == {
         "useful": 40, "transfers": 80, "latency": 120, "unexplained": 200,
     }  # fmt: skip
-
-
-def test_less_than_g_h_is_all_transfer(script):
-    program = script(3)
-    program.step("main", transfer=30, puts=[(0, 1, 20), (0, 2, 20)])
-    # g h is 80 for process 0, and 40 for the others: 30 ns is less than either.
-    assert whole(program, RATES) == {"transfers": 90}
-
-
-def test_uneven_bytes_are_an_imbalance_of_transfers(script):
-    program = script(3)
-    program.step("main", transfer=80, puts=[(0, 1, 20), (0, 2, 20)])
-    assert whole(program, RATES) == {"transfers": 160, "transfer_imbalance": 80}
-
-
-def test_longer_calls_of_another_process_are_an_imbalance_of_transfers(script):
-    program = script(2)
-    program.step("main", w=5, calls=[60, 0])
-    assert whole(program) == {"useful": 10, "transfer_imbalance": 60, "transfers": 60}
 
 
 def test_calls_on_a_core_are_transfers_also_where_they_take_longer_than_g_h(script):
@@ -147,30 +99,12 @@ def test_a_process_that_sleeps_in_a_call_is_blocked_and_others_wait_for_that(scr
     }  # fmt: skip
 
 
-def test_sleep_in_a_call_is_blocked_also_where_the_call_moves_many_bytes(script):
-    program = script(2)
-    program.step("main", calls=[60, 0], puts=[(0, 1, 20)])
-    # g h is 40 ns, of which process 0 was on a core for 20.
-    assert in_states(program, cpu=[20, 60]) == {
-        "transfers": 20, "blocked": 40 + 40, "transfer_imbalance": 20,
-    }  # fmt: skip
-
-
 def test_sleep_beyond_the_wait_for_the_last_arrival_is_blocked(script):
     program = script(2)
     program.step("main", w=[10, 60], transfer=100)
     # Process 0 was idle for 50 ns, and asleep for 110: it slept for 60 more, of which 30 are l.
     assert in_states(program, cpu=[40, 100]) == {
         "useful": 70, "imbalance": 50, "latency": 60, "blocked": 60, "unexplained": 80,
-    }  # fmt: skip
-
-
-def test_sleep_that_may_have_been_idle_time_says_nothing_of_calls(script):
-    program = script(2)
-    program.step("main", w=[0, 90], calls=[40, 0])
-    # Process 0 slept for 50 ns in the call or while it was idle, nobody knows.
-    assert in_states(program, cpu=[40, 0], rates=FREE) == {
-        "useful": 90, "imbalance": 50, "unexplained": 40,
     }  # fmt: skip
 
 
@@ -189,12 +123,6 @@ def test_who_left_the_superstep_before_later_since_it_was_blocked_makes_others_w
     run.records["comm_cpu"], run.records["comm_ready"] = [20, 20, 60, 0], 0
     account = Book(run, FREE).whole()
     assert (account["blocked"], account["unexplained"]) == (60 + 60, 40)
-
-
-def test_time_without_a_core_is_told_from_computation(script):
-    program = script(2)
-    program.step("main", w=[100, 100], cpu=[40, 100])
-    assert whole(program) == {"useful": 140, "core": 60}
 
 
 def test_who_waits_for_a_process_without_a_core_waits_for_the_core(script):
@@ -222,42 +150,11 @@ def test_time_without_a_core_after_the_release_is_no_latency(script):
     }  # fmt: skip
 
 
-def test_time_ready_while_idle_is_taken_for_a_wait_after_latency(script):
-    program = script(2)
-    program.step("main", w=[10, 60], transfer=100)
-    # Process 0 was idle for 50 ns: at least 40 of its 100 ns were without a core.
-    assert waiting(program, process0=90) == {
-        "useful": 70, "imbalance": 50, "latency": 60, "core": 70, "unexplained": 70,
-    }  # fmt: skip
-
-
-def test_calls_without_a_core_make_others_wait_for_the_core(script):
-    program = script(2)
-    program.step("main", calls=[60, 0])
-    assert waiting(program, process0=50) == {"transfer_imbalance": 10, "transfers": 10, "core": 100}
-
-
-def test_unequal_sub_groups_are_an_imbalance_of_computation(script):
-    program = script(2)
-    with program.partition(1, 1) as (left, right):
-        program.step("main a", w=10, group=left)
-        program.step("main b", w=50, group=right)
-    program.step("main")
-    assert whole(program) == {"useful": 60, "imbalance": 40}
-
-
 def test_an_oblivious_superstep_waits_for_the_process_that_released_it(script):
     program = script(3)
     program.step("main", w=[10, 50, 90], waits=[40, 0, 0], kind=Kind.OBLSYNC)
     assert Account(program.run(), FREE).behind[:3].tolist() == [1, 1, 2]
     assert whole(program)["imbalance"] == 40
-
-
-def test_processes_that_leave_main_wait_for_the_last_one(script):
-    program = script(3)
-    program.step("main", w=10)
-    program.step("main", w=[5, 25, 15], kind=Kind.END)
-    assert whole(program) == {"useful": 75, "imbalance": 30}
 
 
 def test_the_end_of_a_run_that_broke_off_is_what_lies_after_the_records(script):
@@ -275,21 +172,3 @@ def test_records_that_overlap_are_refused(script):
     run.records["start"][2:] = 0
     with pytest.raises(TraceError, match="superstep 2 of process 0 in group 0 begins 20 ns before"):
         Book(run, FREE).whole()
-
-
-@pytest.mark.lengthy
-def test_the_account_of_a_recorded_run_covers_what_its_header_says(tmp_path):
-    def main(bsp):
-        bsp.charge(1e-3 * (1 + bsp.pid))
-        bsp.send(0, bytes(1000))
-        bsp.sync()
-
-    machine = bsplib.Machine("m", "by hand", g=1e-9, l=1e-5)
-    path = tmp_path / "run.bsp"
-    bsplib.run(main, nprocs=2, backend="sim", machine=machine, profile=path)
-    (run,) = read_trace(path).runs
-    account = check_sums(run, rates_of_run(run))
-    assert list(account.whole()) == list(PARTS)
-    assert account.whole() | {"transfers": 0} == dict.fromkeys(PARTS, 0) | {
-        "useful": 3_000_000, "imbalance": 1_000_000, "latency": 20_000,
-    }  # fmt: skip

@@ -8,7 +8,7 @@ from itertools import count, islice
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bsplib
@@ -21,8 +21,6 @@ from bsplib.recording import tables
 from bsplib.recording.trace import read_trace
 from tests.bsplib.random_programs.checks import record
 from tests.bsplib.random_programs.generator import Narrow
-from tests.bsplib.random_programs.generator import programs as random_programs
-from tests.bsplib.random_programs.program import charging_main
 from tests.bsplib.random_programs.seeded import program_of
 from tests.drawn import examples
 from tests.mpi_ranks import MPIS, ranks_of
@@ -83,15 +81,6 @@ def test_the_book_of_any_run_adds_up_at_any_rates(script, data):
     run = data.draw(programs(script, one_stack=False)).run()
     g, latency = data.draw(st.tuples(st.integers(0, 50), st.integers(0, 2000)))
     check(run, Rates(g * 1e-9, latency * 1e-9))
-
-
-@pytest.mark.slow
-@examples(20, suppress_health_check=list(HealthCheck))
-@given(random_programs())
-def test_nothing_is_unexplained_on_virtual_processors(program):
-    _, run = record(program, "sim", body=charging_main)
-    book = check(run, rates_of_run(run))
-    assert book.whole()["unexplained"] == 0
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -186,16 +175,6 @@ def test_a_slow_stage_of_a_pipeline_bears_what_the_stages_after_it_wait(tmp_path
     assert found == pytest.approx({(2, 4): 50 * 4 * 4 / 5}, rel=0.02)
 
 
-def alone(bsp):
-    for _ in range(3):
-        bsp.charge((5 if bsp.pid == 1 else 1) * MS)
-        bsp.oblsync(0)
-
-
-def test_a_process_that_is_late_before_it_waits_for_nobody(tmp_path):
-    assert lost(tmp_path / "t.bsp", alone, 4) == pytest.approx({(1, 3): 3 * 4 * 3 / 4})
-
-
 def neighbours_at_three_lines(bsp):
     for _ in range(10):
         bsp.charge((6 if bsp.pid == 1 else 1) * MS)
@@ -206,11 +185,6 @@ def neighbours_at_three_lines(bsp):
     for _ in range(10):
         bsp.charge((3 if bsp.pid == 2 else 1) * MS)
         bsp.oblsync(talk(bsp))
-
-
-def test_what_two_processes_lose_at_three_lines_is_three_losses(tmp_path):
-    found = lost(tmp_path / "t.bsp", neighbours_at_three_lines, 5)
-    assert found == pytest.approx({(1, 3): 40.0, (1, 6): 24.0, (2, 9): 16.0})
 
 
 def delays_behind_one_another(bsp):
@@ -253,11 +227,6 @@ def late_in_the_third_level_then_in_the_first(bsp):
     bsp.sync()
     bsp.charge((6 if bsp.pid == 4 else 0) * MS)
     bsp.sync()
-
-
-def test_late_at_the_third_level_and_then_at_the_first(tmp_path):
-    found = lost(tmp_path / "t.bsp", late_in_the_third_level_then_in_the_first, 8)
-    assert found == pytest.approx({(3, 5): 8.75, (4, 10): 5.25})
 
 
 def five_blocks(bsp):
@@ -311,31 +280,10 @@ def one_colour_rests(bsp):
     bsp.sync()
 
 
-def test_processes_without_a_group_wait_for_the_one_that_is_late_in_it(tmp_path):
-    found = lost(tmp_path / "t.bsp", one_colour_rests, 8)
-    # All wait for process 5, those without a group 1 ms more.
-    assert found == pytest.approx({(5, 5): (4 * 8 + 3 * 9) / 8})
-
-
 def late_at_the_end(bsp):
     bsp.charge(1 * MS)
     bsp.sync()
     bsp.charge((4 if bsp.pid == 2 else 0) * MS)
-
-
-def hardly_late_at_first(bsp):
-    bsp.charge((101 if bsp.pid == 1 else 100) * NS)
-    bsp.oblsync(0)
-    bsp.charge((200 if bsp.pid == 1 else 100) * NS)
-    bsp.oblsync(0)
-    bsp.charge((100 if bsp.pid == 1 else 191) * NS)
-    bsp.sync()
-
-
-def test_a_root_that_would_bear_less_than_a_nanosecond_is_left_out(tmp_path):
-    run = simulated(tmp_path / "t.bsp", hardly_late_at_first, 2)
-    (loss,) = check(run, rates_of_run(run)).sums.losses
-    assert (loss.pid, loss.ns) == (1, 10)
 
 
 def test_the_end_of_main_is_a_sync_of_all(tmp_path):

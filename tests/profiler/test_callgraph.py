@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from bsplib.profiler.callgraph import Summary, build
-from bsplib.profiler.costs import METRICS
 from bsplib.sync_kinds import Kind
 
 
@@ -19,18 +18,6 @@ def test_equations_2_to_5_of_jarvis_on_two_passes_by_three_processes(script):
     assert reading.cost("app.py line 7").count == 2
     assert reading.pie_ns("app.py line 7") == [7, 5, 6]
     assert max(reading.pie_ns("app.py line 7")) == 7  # equation 5: less than equation 2
-
-
-def test_each_metric_has_its_own_summary(script):
-    program = script(2)
-    program.step("main", w=[10, 40], calls=[3, 5], transfer=7, puts=[(0, 1, 8)])
-    reading = program.reading()
-    assert reading.ns("main", "comp") == (40, 25, 10)
-    assert reading.ns("main", "comm") == (12, 11, 10)
-    assert reading.ns("main", "idle") == (32, 16, 0)
-    assert reading.h("main") == (8, 8, 8)
-    cost = reading.cost("main")
-    assert [cost[metric] for metric in METRICS] == [cost.comp, cost.comm, cost.idle, cost.h]
 
 
 def test_the_parts_of_a_shared_function_add_up_to_it_exactly(script):
@@ -58,14 +45,6 @@ def test_a_function_is_one_node_however_many_lines_of_it_call(script):
     reading = program.reading()
     assert reading.edges() == {"main > foo", "foo > app.py line 12"}
     assert reading.cost("foo").count == 2
-
-
-def test_functions_of_one_name_in_two_files_are_two_nodes(script):
-    program = script(1)
-    program.step("main a.py/step:9")
-    program.step("main b.py/step:9")
-    nodes = [node for _, node in program.reading().callgraph.graph.nodes(data="node")]
-    assert [node.file for node in nodes if node.name == "step"] == ["a.py", "b.py"]
 
 
 def test_nodes_say_what_they_are_in_the_order_of_the_call_tree(script):
@@ -123,12 +102,6 @@ def test_comprehension_frames_are_dropped(script, frame):
     assert program.reading().edges() == {"main > foo", "foo > app.py line 34"}
 
 
-def test_a_lambda_is_a_function_like_any_other(script):
-    program = script(1)
-    program.step("main main.<locals>.<lambda>:34")
-    assert "main.<locals>.<lambda> > app.py line 34" in program.reading().edges()
-
-
 def test_a_process_that_ended_the_superstep_elsewhere_counts_0_at_a_node(script):
     program = script(4)
     left, right = "main fft even:31", "main fft odd:41"
@@ -182,14 +155,6 @@ def test_processes_in_no_sub_group_of_a_split_count_0(script):
     assert reading.pie_ns("odd") == [0, 2, 0, 6]
 
 
-def test_siblings_count_in_the_mean_by_their_size(script):
-    program = script(4)
-    with program.partition(1, 3) as (small, large):
-        program.step("main solve", w=10, group=small)
-        program.step("main solve", w=2, group=large)
-    assert program.reading().ns("solve") == (10, (10 + 3 * 2) / 4, 2)
-
-
 def test_partitions_one_after_another_add_up_also_within_one_superstep(script):
     program = script(2)
     for _ in range(2):
@@ -223,16 +188,6 @@ def test_nested_sub_groups_are_combined_from_the_inside_out(script):
     assert reading.ns("app.py line 16") == (8, (1 + 3 + 8 + 8) / 4, 1)
 
 
-def test_the_end_of_a_sub_group_counts_like_its_supersteps(script):
-    program = script(2)
-    with program.partition(1, 1) as (left, right):
-        program.step("main solve:15", w=4, group=left, kind=Kind.END)
-        program.step("main solve:15", w=2, group=right, kind=Kind.END)
-    reading = program.reading()
-    assert reading.ns("solve") == (4, 3, 2)
-    assert reading.cost("solve").count == 0
-
-
 def test_time_in_sub_groups_is_not_counted_twice(script):
     program = script(2)
     with program.partition(2) as (sub,):
@@ -256,15 +211,6 @@ def test_an_oblivious_superstep_is_summed_as_recorded_and_elapsed_time_is_its_un
     assert reading.cost("app.py line 7").elapsed_s == 63e-9
     assert reading.cost("app.py line 8").elapsed_s == 70e-9
     assert reading.cost("main").elapsed_s == 115e-9
-
-
-def test_elapsed_time_leaves_out_the_gaps_between_the_passes_of_a_node(script):
-    program = script(1)
-    for line in (7, 8, 7):
-        program.step(f"main:{line}", w=10)
-    reading = program.reading()
-    assert reading.cost("app.py line 7").elapsed_s == 20e-9
-    assert reading.cost("main").elapsed_s == 30e-9
 
 
 def test_balanced_processes_have_no_imbalance_of_rounding(script):
@@ -298,20 +244,6 @@ def test_stacks_that_begin_differently_get_one_root_above_them(script):
         "main > app.py line 35",
     }
     assert reading.ns("main") == (5, 4, 3)
-
-
-def test_onward_gives_what_came_through_the_way_so_far(script):
-    program = script(1)
-    program.step("main foo shared:35", w=5)
-    program.step("main bar shared:36", w=3)
-    callgraph = build(program.run())
-    names = {node.name: name for name, node in callgraph.graph.nodes(data="node")}
-    chain = [names["main"], names["foo"], names["shared"]]
-    onward = callgraph.onward(chain)
-    assert {name: cost.comp.maximum for name, cost in onward.items()} == {
-        names["app.py line 35"]: 5e-9
-    }
-    assert callgraph.onward([*chain, names["app.py line 35"]]) == {}
 
 
 @pytest.mark.parametrize(

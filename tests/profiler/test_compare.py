@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from dataclasses import asdict
 
 import pytest
@@ -14,7 +13,6 @@ from bsplib.machine import load_machine
 from bsplib.profiler.compare.conditions import differences
 from bsplib.profiler.compare.node_texts import label, short_label
 from bsplib.profiler.compare.report import print_comparison
-from bsplib.profiler.compare.session import as_data
 from bsplib.profiler.compare.traces import compare_runs, compare_traces, pairs_of
 from bsplib.profiler.compare.verdict import verdict
 from bsplib.recording.records import Trace
@@ -73,13 +71,6 @@ def test_a_node_has_its_figures_before_and_after(compared):
     assert relax.change("h") == 400
 
 
-def test_the_whole_run_comes_first_and_holds_all(compared):
-    comparison = compared({"rounds": 2}, {"rounds": 5})
-    assert label(comparison.whole) == "main"
-    assert comparison.nodes[0] is comparison.whole
-    assert comparison.whole.values("supersteps") == (3, 6)
-
-
 def test_times_of_cost_centres_add_up_to_that_of_the_run_on_both_sides(compared):
     comparison = compared({"relax": (1, 5)}, {"relax": (4, 1), "extra": ["main:3"]})
     for side in (0, 1):
@@ -108,16 +99,6 @@ def test_a_line_that_moved_is_named_with_both_numbers(script):
     assert node(comparison, "relax").status == "same"
 
 
-def test_a_function_that_moved_to_another_file_is_named_with_both(script):
-    before, after = script(1), script(1)
-    before.step("main a.py/solve")
-    after.step("main b.py/solve")
-    comparison = compare_runs(before.run(), after.run())
-    assert node(comparison, "solve (a.py → b.py)").status == "moved"
-    leaf = node(comparison, "solve · a.py line 12 → b.py line 12")
-    assert short_label(leaf) == label(leaf)
-
-
 def test_a_missing_node_counts_as_zero_but_has_no_balance(compared):
     fresh = node(compared({}, {"extra": ["main:3 fresh"]}), "fresh")
     assert fresh.values("time") == (None, pytest.approx(0.001))
@@ -134,11 +115,6 @@ def test_runs_of_other_numbers_of_processes_are_compared(script):
 
 
 # -- conditions --------------------------------------------------------------------------------
-
-
-def test_equal_conditions_are_not_mentioned(script):
-    run = program(script).run(meta={"arguments": ["--size", "100"], "machine": MACHINE})
-    assert differences(run, run) == []
 
 
 @pytest.mark.parametrize(
@@ -188,21 +164,6 @@ def test_the_verdict_names_who_loses_less_and_for_whom_it_waited(compared):
     )
 
 
-def test_the_verdict_names_what_is_lost_anew(compared):
-    text = verdict(compared({"relax": (5, 5)}, {"relax": (9, 1)}))
-    assert "relax loses 8.00 ms more waiting for process 0" in text
-
-
-def test_the_verdict_names_a_function_that_computes_more(compared):
-    text = verdict(compared({"relax": (2, 2)}, {"relax": (4, 4)}))
-    assert "relax computes 4.00 ms more; h unchanged" in text
-
-
-def test_a_function_with_two_causes_is_named_once(compared):
-    text = verdict(compared({"relax": (2, 2)}, {"relax": (4, 8)}))
-    assert "relax computes 8.00 ms more and loses 4.00 ms more waiting for process 1;" in text
-
-
 def test_the_verdict_names_functions_that_came_and_went(compared):
     text = verdict(compared({"extra": ["main:3 old"]}, {"extra": ["main:3 fresh:49"] * 3}))
     assert "fresh is new and takes 3.00 ms" in text
@@ -239,11 +200,6 @@ def test_a_verdict_shows_hostile_names_escaped(script):
     text = verdict(compare_runs(before.run(), after.run()))
     assert "\\x1b[31mred computes" in text
     assert "\x1b" not in text
-
-
-def test_a_run_that_took_no_time_has_a_verdict(script):
-    empty = script(1).run()
-    assert verdict(compare_runs(empty, empty)).startswith("0 s as before")
 
 
 # -- which runs --------------------------------------------------------------------------------
@@ -304,11 +260,6 @@ def test_the_table_shows_before_mark_and_after(compared):
     assert "10.0 ms" in row
 
 
-def test_a_change_of_h_too_small_for_the_digits_has_a_mark(compared):
-    text = printed(compared({"size": 1_000_000}, {"size": 1_000_001}))
-    assert "2.00 MB ▲ " in text
-
-
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
 def test_the_table_fits_the_terminal_and_says_what_it_leaves_out(compared, width):
     comparison = compared(
@@ -321,47 +272,3 @@ def test_the_table_fits_the_terminal_and_says_what_it_leaves_out(compared, width
     for title in ("time", "loss", "h-relation", "supersteps", "balance"):
         assert title in text  # as a column, or as one that is left out
     assert ("left out on" in text) == (width < 100)
-
-
-def test_the_greatest_change_comes_first_with_its_cost_centres(compared):
-    text = printed(compared({}, {"relax": (9, 9), "size": 100, "extra": ["main:3"]}))
-    names = [line[:24].strip() for line in text.splitlines()[5:]]
-    shown = ["whole run", "relax", "line 15", "+ main · app.py line 3", "solve", "line 23"]
-    assert [name for name in names if name and name[0] not in "─▼"] == shown
-
-
-def test_rows_beyond_the_top_are_counted(compared):
-    text = printed(compared(), top=2)
-    assert "2 more rows with --top 0" in text
-    assert "line 23" not in text
-
-
-def test_rows_are_sorted_by_name_on_demand(compared):
-    text = printed(compared({}, {"extra": ["main:3 after"] * 9}), sort="name")
-    assert text.index("after") < text.index("relax") < text.index("solve")
-
-
-def test_a_cost_centre_without_cost_is_left_out(script):
-    made = program(script)
-    made.step("main:9")
-    run = made.run()
-    run.records["kind"][-2:] = 2  # the end of main, which is no superstep
-    text = printed(compare_runs(run, run), top=0)
-    assert "line 9" not in text
-
-
-def test_differing_conditions_are_printed_below_the_verdict(compared):
-    text = printed(compared(host="other"))
-    assert "The runs differ beside the code: host other instead of host unknown." in text
-
-
-def test_the_data_are_numbers_for_both_sides(compared):
-    data = as_data(compared({"extra": ["main:3 old"]}, {"size": 300}))
-    assert json.loads(json.dumps(data)) == data
-    assert data["verdict"].startswith("3.00 ms instead of 4.00 ms")
-    assert data["conditions"] == []
-    whole, *others = data["nodes"]
-    assert (whole["before"]["h"], whole["after"]["h"]) == (200, 600)
-    (old,) = (it for it in others if it["kind"] == "function" and it["status"] == "vanished")
-    assert old["after"] is None
-    assert (old["before"]["name"], old["before"]["supersteps"]) == ("old", 1)

@@ -69,12 +69,6 @@ def test_a_limit_has_a_bound(text, before, bound):
     assert not limit.violated(before, limit.bound(before))
 
 
-def test_limits_are_separated_by_commas():
-    limits = parse(" h>+1%, supersteps>+0@solve ,balance<90%@*")
-    assert [limit.quantity for limit in limits] == ["h", "supersteps", "balance"]
-    assert [limit.node for limit in limits] == [None, "solve", "*"]
-
-
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -114,18 +108,6 @@ def test_a_limit_is_about_the_whole_run(violated):
 def test_a_limit_may_be_about_one_function(violated):
     (sentence,) = violated("supersteps>+0@solve")
     assert sentence == "solve: supersteps 5 (4 before), and supersteps>+0@solve allows at most 4"
-
-
-def test_a_method_may_be_named_without_its_class(comparison):
-    (limit,) = parse("h<1B@build")
-    assert violations(comparison, [limit]) == []  # it vanished
-    (limit,) = parse("time<1s@Mesh.build")
-    assert violations(comparison, [limit]) == []
-
-
-def test_a_limit_may_be_about_a_cost_centre(violated):
-    (sentence,) = violated("balance<-10%@app.py:12")
-    assert sentence.startswith("solve · app.py line 12: balance 67% (100% before)")
 
 
 def test_a_limit_may_be_about_every_node(violated):

@@ -28,21 +28,6 @@ def test_the_leaf_of_a_collective_is_the_line_that_called_it(script):
     assert (leaf.file, leaf.line, leaf.sync) == ("app.py", 15, "sync")
 
 
-def test_the_supersteps_of_a_collective_are_one_cost_centre(script):
-    program = script(2)
-    program.step(f"main {ALLREDUCE}", w=1)
-    program.step("main bsplib/collectives.py/Collectives.allreduce:91", w=2)
-    assert program.reading().cost("app.py line 2 · allreduce").count == 2
-
-
-def test_a_sync_and_a_collective_on_one_line_are_two_cost_centres(script):
-    program = script(1)
-    program.step("main:4", w=1)
-    program.step(f"main:4 {ALLREDUCE}", w=2)
-    names = [leaf.name for leaf in leaves(build(program.run()))]
-    assert names == ["app.py line 4", "app.py line 4 · allreduce"]
-
-
 def test_a_function_that_bsplib_calls_back_is_called_by_the_programs(script):
     program = script(1)
     program.step("main:4 bsplib/collectives.py/Collectives.reduce combine:25")
@@ -55,18 +40,6 @@ def test_frames_of_the_library_are_shown_on_demand(script):
     callgraph = build(program.run(), library=True)
     names = [node.name for _, node in callgraph.graph.nodes(data="node")]
     assert names == ["main", "Collectives.allreduce", "_fold", "collectives.py line 95"]
-
-
-def test_a_main_of_the_library_itself_is_shown(script):
-    program = script(1)
-    program.step("bsplib/probe.py/measure:41")
-    assert program.reading().edges() == {"measure > probe.py line 41"}
-
-
-def test_below_a_main_of_the_library_the_calls_inside_the_library_are_not_shown(script):
-    program = script(1)
-    program.step(f"bsplib/mapping.py/do_items:184 {ALLREDUCE}")
-    assert program.reading().edges() == {"do_items > mapping.py line 184 · allreduce"}
 
 
 def test_ids_depend_on_nothing_but_the_node_itself(script):

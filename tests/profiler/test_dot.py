@@ -16,12 +16,6 @@ def test_without_dot_its_port_draws(output, tmp_path, monkeypatch):
     assert run_dot("digraph { a -> b }", output).startswith(STARTS[output])
 
 
-def test_without_dot_there_is_no_pdf(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NoDotError, match=r"^only dot of Graphviz writes PDF.*; export svg or png$"):
-        run_dot("digraph { a -> b }", "pdf")
-
-
 def test_without_any_dot_one_sentence_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
@@ -38,14 +32,6 @@ def test_several_graphs_are_drawn_one_after_another(bundled, tmp_path, monkeypat
     plain = run_dot(["digraph { a -> b }", "digraph { c }"], "plain").decode()
     assert plain.count("stop\n") == 2
     assert plain.index("node b") < plain.index("node c")
-
-
-def test_the_dot_on_the_path_is_asked_for_the_format(tmp_path, monkeypatch):
-    program = tmp_path / "dot"
-    program.write_text(f'#!{shutil.which("sh")}\necho "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert run_dot("digraph {}", "pdf") == b"-Tpdf\n"
 
 
 def test_a_limit_given_to_one_layout_is_the_one_that_ends_it(tmp_path, monkeypatch):

@@ -55,24 +55,6 @@ def test_computation_scaling_compares_the_computation_of_all_processes(script):
         assert (scaling.reference_s, scaling.useful_s) == pytest.approx((160e-6, 200e-6))
 
 
-def test_waiting_is_no_part_of_computation_scaling(script):
-    program = script(4)
-    program.step("main relax", w=[100 * US, 20 * US, 20 * US, 20 * US])
-    assert compare_runs(computing(script, 2, 80), program.run()).scaling.fraction == 1
-
-
-def test_runs_on_equally_many_processes_have_no_computation_scaling(script):
-    pair = computing(script, 2, 80), computing(script, 2, 40)
-    comparison = compare_runs(*pair)
-    assert comparison.scaling is None
-    assert as_data(comparison)["computation_scaling"] is None
-
-
-def test_runs_without_computation_have_no_computation_scaling(script):
-    assert compare_runs(computing(script, 2, 0), computing(script, 3, 5)).scaling is None
-    assert compare_runs(computing(script, 2, 5), computing(script, 3, 0)).scaling is None
-
-
 def test_a_comparison_tells_computation_scaling(script):
     comparison = compare_runs(computing(script, 1, 100), computing(script, 4, 50))
     console = Console(file=io.StringIO(), width=200)
@@ -96,13 +78,6 @@ def test_a_report_of_several_runs_tells_it_of_all_but_the_one_with_the_fewest(th
     assert first["computation_scaling"]["fraction"] == pytest.approx(0.8)
     (alone,) = document(three.runs[2:], among=three.runs)["runs"]
     assert alone["computation_scaling"] == last["computation_scaling"]
-
-
-def test_a_table_of_runs_has_a_column_where_some_run_has_computation_scaling(three):
-    shown = three._repr_html_()
-    assert "computation scaling" in shown
-    assert shown.count(">80%<") == 2
-    assert "computation scaling" not in Profile(Trace(three.trace.runs[:1]))._repr_html_()
 
 
 def test_runs_of_another_program_are_no_reference(script):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.executed import executed_below
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
-from bsplib.profiler.report.document import document
-from bsplib.profiler.window import restricted
 from bsplib.recording.records import Doing, Frame, Trace
 from tests.scripted import sampled
 
@@ -78,17 +74,6 @@ def test_the_seconds_are_told_apart_by_what_was_done(run):
     )
 
 
-def test_a_part_of_a_run_has_the_functions_of_its_supersteps(run):
-    assert found(restricted(run, 1, 1)) == found(run)[:3]
-    assert found(restricted(run, 0, 0)) == [("app.py line 12", -1, "busy", near(0, 1))]
-
-
-def test_a_run_without_samples_has_none(script):
-    program = script(2)
-    program.step("main exchange", w=[10, 10])
-    assert found(program.run()) == []
-
-
 def test_the_report_lists_them_with_a_cost_centre(run, capsys):
     print_report(Profile(Trace((run,)), "app.bsp").runs, node="app.py line 2")
     printed = capsys.readouterr().out
@@ -98,15 +83,3 @@ def test_the_report_lists_them_with_a_cost_centre(run, capsys):
         "  prepare (app.py:30): 1.50 ms computing; most in process 0: 3.00 ms\n"
         "    busy (app.py:40): 1.00 ms computing; most in process 0: 2.00 ms\n"
     ) in printed
-
-
-def test_the_document_lists_them_with_their_callers(run):
-    (entry,) = document(Profile(Trace((run,)), "app.bsp").runs)["runs"]
-    json.dumps(entry)
-    assert [(each["name"], each["caller"]) for each in entry["executed"]] == [
-        ("prepare", None),
-        ("busy", 0),
-        ("exchange", None),
-        ("busy", None),
-    ]
-    assert entry["executed"][1]["by_process_s"] == near(2, 0)

@@ -60,12 +60,6 @@ def test_many_declared_processes_with_few_records_are_refused_without_memory(tmp
     )
 
 
-def test_what_a_machine_can_hold_is_built(tmp_path):
-    path = tmp_path / "fair.bsp"
-    write_trace(path, Trace((lonely(4096, main_calling("abc")),)))
-    assert len(build(read_trace(path).runs[0]).graph) == 5
-
-
 def test_many_nodes_of_many_supersteps_are_refused(monkeypatch):
     monkeypatch.setattr(limits, "MAX_VISITS", 20)
     with pytest.raises(limits.TooLargeError, match="11 nodes and edges times 3 places of super"):
@@ -88,20 +82,3 @@ def test_records_of_one_superstep_at_one_place_count_once(monkeypatch, script):
     for _ in range(4):
         program.step("main")
     assert len(build(program.run()).graph) == 2
-
-
-def test_many_nodes_under_groups_deep_inside_one_another_are_refused(script):
-    program = script(1)
-    group = 0
-    for _ in range(3000):
-        group = stack_up(program, group)
-    for number in range(100):
-        program.step(f"main g{number}", group=group)
-    with pytest.raises(limits.TooLargeError, match=r"edges times 3000 levels of groups"):
-        build(program.run())
-
-
-def stack_up(program, group):
-    """Open a group inside a group for good."""
-    with program.split([0], group=group) as (inner,):
-        return inner

@@ -10,18 +10,14 @@ import sys
 from xml.etree import ElementTree
 
 import networkx
-import numpy as np
 import pytest
 from networkx.readwrite import json_graph
 
 import bsplib
 from bsplib import loading
-from bsplib.errors import MissingExtraError, TraceError, UsageError
-from bsplib.profiler import format as fmt
+from bsplib.errors import MissingExtraError, TraceError
 from bsplib.profiler import profile as profiles
-from bsplib.profiler.account import PARTS
 from bsplib.profiler.costs import METRICS
-from bsplib.profiler.critical import VIEWS, critical_path
 from bsplib.profiler.drawing.graphviz import LayoutError
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.tables import facts
@@ -111,30 +107,6 @@ def test_the_examples_in_the_docstrings_run():
 # -- losses -------------------------------------------------------------------------------------
 
 
-def test_a_run_has_the_book_and_the_verdict_of_its_call_graph(run):
-    assert run.book().main.loss_s == pytest.approx(5 * 1.5e-3)
-    assert run.book() is run.book()
-    assert repr(run.book()) == "<GraphBook of 6 nodes: 7.50 ms of 15.0 ms lost>"
-    (first,) = run.verdict().sentences
-    assert "lost in body.<locals>.work (test_load.py line 38), called by" in first.text
-    assert "by process 2 in 5 supersteps" in first.text
-
-
-@pytest.mark.parametrize("name", VIEWS)
-def test_every_path_is_a_list_of_nodes_from_main(run, name):
-    chain = run.critical_path(name)
-    if name == "loss":
-        assert chain == run.critical_path() == run.book().path()
-    else:
-        assert chain == critical_path(run.callgraph, name)
-    assert chain[:1] in ([], [run.callgraph.root])
-
-
-def test_a_path_that_is_none_is_an_error(run):
-    with pytest.raises(ValueError, match="no critical path is called 'red'"):
-        run.critical_path("red")
-
-
 def test_another_machine_changes_times_and_not_what_was_measured(run):
     slow = bsplib.Machine(name="slow", source="", g=1e-3, l=2.0)
     there = run.on(slow, speed="0.5x")
@@ -148,18 +120,6 @@ def test_another_machine_changes_times_and_not_what_was_measured(run):
     assert there.callgraph is run.callgraph
     assert (run.rates.source, there.rates.source) == ("ideal", "slow")
     assert run.machine.name == "ideal"
-
-
-def test_a_run_on_another_machine_says_so(run):
-    there = run.on("cray-t3e-mpi:l=1e-5", speed="1x")
-    assert repr(there) == f"{repr(run)[:-1]}, as on Cray T3E, MPI>"
-    assert "l = 10.0 µs; Cray T3E, MPI.</p>" in there._repr_html_()
-
-
-def test_a_machine_may_be_named(run):
-    assert run.on("ideal:g=0.1,l=0.7", speed="1x").rates.l == 0.7
-    with pytest.raises(UsageError, match="there is no Machine 'nowhere'"):
-        run.on("nowhere")
 
 
 # -- tables -------------------------------------------------------------------------------------
@@ -177,17 +137,6 @@ def test_nodes_are_rows_with_the_greatest_loss_first(run):
         assert root[f"{metric}_max_{unit}"] == summary.maximum
         assert root[f"{metric}_avg_{unit}"] == summary.average
         assert root[f"{metric}_min_{unit}"] == summary.minimum
-
-
-def test_losses_and_times_of_nodes_are_those_of_the_book_in_parts(run):
-    table, book = run.nodes(), run.book()
-    leaves = table[table.kind == "cost_centre"]
-    assert leaves.loss_s.sum() == pytest.approx(book.main.loss_s)
-    assert leaves.time_s.sum() == pytest.approx(book.main.time_s)
-    lost = table[["imbalance_s", "transfer_imbalance_s", "blocked_s", "core_s"]].sum(axis=1)
-    assert lost.to_numpy() == pytest.approx(table.loss_s.to_numpy())
-    parts = table[[f"{part}_s" for part in PARTS]].sum(axis=1)
-    assert parts.to_numpy() == pytest.approx(table.time_s.to_numpy())
 
 
 def test_each_superstep_of_each_group_is_a_row(script):
@@ -212,23 +161,6 @@ def test_each_superstep_of_each_group_is_a_row(script):
     assert second.comm_max_s == 10e-9
 
 
-def test_supersteps_add_up_to_the_run(run):
-    table, book = run.supersteps(), run.book()
-    root = run.nodes().loc[run.callgraph.root]
-    own = table[table.group == 0]
-    assert own.h_max_bytes.sum() == root.h_max_bytes
-    assert own.comp_avg_s.sum() == pytest.approx(root.comp_avg_s)
-    assert own.loss_s.sum() == pytest.approx(book.main.loss_s)
-
-
-def test_a_run_without_records_has_tables_with_the_same_columns(script, run):
-    empty = one(script(2))
-    assert len(empty.nodes()) == 1
-    assert list(empty.nodes().columns) == list(run.nodes().columns)
-    assert len(empty.supersteps()) == 0
-    assert list(empty.supersteps().columns) == list(run.supersteps().columns)
-
-
 @pytest.mark.parametrize("table", ["nodes", "supersteps"])
 def test_without_pandas_an_error_names_the_extra(run, table, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
@@ -250,24 +182,6 @@ def parts(graph):
     return filled(graph.graph), nodes, {edge[:2]: edge[2] for edge in graph.edges(data=True)}
 
 
-def test_the_graph_has_plain_attributes_and_survives_json(run):
-    graph = run.graph()
-    text = json.dumps(json_graph.node_link_data(graph, edges="edges"))
-    read = json_graph.node_link_graph(json.loads(text), edges="edges")
-    assert parts(read) == parts(graph)
-    assert graph.graph["nprocs"] == 4
-    assert graph.nodes[run.callgraph.root]["name"] == "body"
-
-
-def test_the_graph_survives_graphml(run, tmp_path):
-    graph = run.graph()
-    networkx.write_graphml(graph, tmp_path / "x.graphml")
-    read = networkx.read_graphml(tmp_path / "x.graphml")
-    assert parts(read) == parts(graph)
-    edges = graph.edges[run.callgraph.root, run.critical_path()[1]]
-    assert edges["loss_s"] == pytest.approx(run.book().main.loss_s)
-
-
 def test_hostile_names_survive_graphml_and_json(script, tmp_path):
     program = script(1)
     program.step(f"main {HOSTILE}", w=1)
@@ -286,21 +200,6 @@ def test_a_notebook_shows_the_verdict_and_the_greatest_losses(run):
     assert shown.count("<tr>") == 1 + len(run.callgraph.graph)
     assert run.verdict().sentences[0].text in shown.replace("&lt;", "<").replace("&gt;", ">")
     assert "7.50 ms" in shown
-
-
-def test_of_many_nodes_a_notebook_shows_ten(script):
-    program = script(1)
-    for number in range(30):
-        program.step(f"main stage_{number}:{number}", w=1)
-    shown = one(program)._repr_html_()
-    assert shown.count("<tr>") == 1 + 10
-    assert "and 51 more nodes" in shown
-
-
-def test_a_notebook_shows_the_runs_of_a_profile(file):
-    shown = bsplib.load(file)._repr_html_()
-    assert shown.count("<tr>") == 1 + 2
-    assert "sim" in shown
 
 
 def test_names_are_escaped_in_notebooks(script):
@@ -336,15 +235,3 @@ def test_a_run_is_its_picture_where_no_html_is_shown(run, monkeypatch):
     assert run._repr_svg_() is None
     with pytest.raises(LayoutError, match="dot took longer than 1 s"):
         run.picture()
-
-
-def test_a_picture_has_the_losses_of_the_machine_of_its_profile(run):
-    slow = run.on(bsplib.Machine(name="slow", source="", g=1e-3, l=0.0), speed="1x")
-    assert fmt.seconds(slow.book().main.loss_s) in slow.picture().svg
-    assert fmt.seconds(slow.book().main.loss_s) not in run.picture().svg
-
-
-def test_values_of_tables_are_python_numbers_or_texts(run):
-    values = {type(value) for _, data in run.graph().nodes(data=True) for value in data.values()}
-    assert values <= {str, int, float}
-    assert not any(issubclass(kind, np.generic) for kind in values)

@@ -41,17 +41,6 @@ def test_a_function_that_never_syncs_is_named_with_its_line_by_samples(script):
     ) in first(sampled(uneven(script), *slow))
 
 
-def test_a_sentence_that_is_too_long_keeps_its_line(script):
-    program, busy = script(2), BUSY._replace(file="/home/my tools.py")
-    for _ in range(10):
-        program.step("main exchange", w=[100, 0])
-    slow = [(0, number, (MAIN, PREPARE, busy), Doing.COMPUTING) for number in range(10)]
-    assert (
-        "in exchange (app.py line 12), computed at line 4 of busy (my tools.py), by process 0 "
-        "(fixed straggler)"
-    ) in first(sampled(program.run(), *slow))
-
-
 def test_what_all_processes_compute_alike_is_no_cause(script):
     alike = [
         (pid, number, (ALIKE,), Doing.COMPUTING)
@@ -62,12 +51,6 @@ def test_what_all_processes_compute_alike_is_no_cause(script):
     slow = [(0, number, (MAIN, PREPARE), Doing.COMPUTING) for number in range(10)]
     text = first(sampled(uneven(script), *alike, *slow))
     assert "computed at line 21 of prepare (app.py), by process 0" in text
-
-
-def test_a_line_that_calls_several_slow_ones_is_named_itself(script):
-    leaves = [PREPARE._replace(function=f"f{number}") for number in range(10)]
-    slow = [(0, number, (MAIN, leaf), Doing.COMPUTING) for number, leaf in enumerate(leaves)]
-    assert "computed at line 5 of main (app.py), by" in first(sampled(uneven(script), *slow))
 
 
 def test_frames_of_packages_count_for_the_line_that_called_them(script):
@@ -84,14 +67,6 @@ def test_a_program_that_is_installed_has_lines_of_its_package_only(script):
     slow = [(0, number, (main, busy, other), Doing.COMPUTING) for number in range(10)]
     text = first(sampled(uneven(script), *slow))
     assert "computed at line 4 of busy (busy.py), by process 0" in text
-
-
-@pytest.mark.parametrize("inner", ["<listcomp>", "<listcomp>.<genexpr>"])
-def test_a_line_of_a_comprehension_is_one_of_the_function_around_it(script, inner):
-    frame = PREPARE._replace(function=f"prepare.<locals>.{inner}", line=24)
-    slow = [(0, number, (MAIN, frame), Doing.COMPUTING) for number in range(10)]
-    text = first(sampled(uneven(script), *slow))
-    assert "computed at line 24 of prepare (app.py), by process 0" in text
 
 
 def test_time_in_the_system_could_be_saved_at_its_line(script):
@@ -133,17 +108,6 @@ def test_pickles_could_be_saved_at_the_line_that_sends(script):
     )
 
 
-def test_bytes_that_a_pickle_has_are_not_what_binds_a_run(script):
-    told = book_graph(build(pickling(script, calls=200)), AS_MEASURED).verdict().sentences
-    assert [sentence.kind for sentence in told] == ["pickling of objects", "communication-bound"]
-    assert told[1].ns == 10 * 2 * 50  # half of the calls without their pickles
-
-
-def test_few_pickles_have_no_sentence(script):
-    (sentence,) = book_graph(build(pickling(script, calls=8)), AS_MEASURED).verdict().sentences
-    assert sentence.kind == "balanced"
-
-
 def returning(script, nbytes):
     """Ten supersteps, after which it takes 600 ns until the results are with the caller."""
     life = Lifetime(0, (0, 0), (0, 0), (1000, 1000), collected=1600, returned=1600)
@@ -157,16 +121,6 @@ def test_large_results_could_be_saved_after_main(script):
         "600 ns could be saved after main (5.00 MB of results pickled: let each process write its "
         "own to a file); without pickles the run would take 1.00 µs instead of 1.60 µs."
     )
-
-
-def test_a_run_whose_results_take_long_is_not_too_short(script):
-    assert book_graph(build(returning(script, 5 * 10**6)), FREE).verdict().short is None
-
-
-def test_small_results_have_no_sentence(script):
-    verdict = book_graph(build(returning(script, 5000)), FREE).verdict()
-    assert [sentence.kind for sentence in verdict.sentences] == ["fixed"]
-    assert verdict.short is not None
 
 
 def test_few_samples_name_no_line(script):
@@ -192,15 +146,6 @@ def test_one_line_that_is_late_in_several_functions_has_one_sentence(script):
     assert "in phase0 (app.py line 12), computed at line 4 of busy (tools.py), by process 0" in (
         sentence.text
     )
-
-
-def test_one_line_that_several_call_has_a_sentence_for_each_caller(script):
-    callers = [(MAIN, PREPARE._replace(function=f"f{number}"), BUSY) for number in range(3)]
-    slow = [(0, number, callers[number % 3], Doing.COMPUTING) for number in range(30)]
-    sentences = book_graph(build(sampled(three_phases(script), *slow)), FREE).verdict().sentences
-    callers = [sentence.line.caller for sentence in sentences]
-    assert [(each.function, each.line) for each in callers] == [("f0", 21), ("f1", 21), ("f2", 21)]
-    assert [sentence.seconds for sentence in sentences] == pytest.approx([450e-9] * 3)
 
 
 def test_one_line_that_loses_little_for_each_of_many_callers_has_one_sentence(script):
@@ -246,15 +191,3 @@ def test_without_samples_the_lines_of_the_syncs_around_it_are_named(script):
     assert (
         "in main (app.py line 14), computed from line 7 on, by process 1 in 10 supersteps" in text
     )
-
-
-def test_without_samples_a_superstep_of_a_loop_is_named_by_its_sync_only(script):
-    assert "computed" not in first(uneven(script))
-
-
-def test_computing_in_several_stretches_names_none(script):
-    program = script(2)
-    for number in range(9):
-        program.step(f"main:{number + 1}", w=10)
-        program.step("main:14", w=[10, 90])
-    assert "computed" not in first(program.run())

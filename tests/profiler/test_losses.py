@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bsplib.profiler.account import IMBALANCE, LATENCY, TRANSFER_IMBALANCE, TRANSFERS, USEFUL
-from bsplib.profiler.callgraph import build
+from bsplib.profiler.account import IMBALANCE, LATENCY, TRANSFER_IMBALANCE, TRANSFERS
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.rates import Rates
 
 NS = 1e-9
 FREE = Rates(g=0.0, l=0.0)
 PRICED = Rates(g=1e-9, l=10e-9)
-RULES = ("max", "sum")
 
 
 def booked(reading, place, rates=FREE):
@@ -20,16 +18,6 @@ def booked(reading, place, rates=FREE):
     graph_book = book_graph(reading.callgraph, rates)
     ids = [reading.ids[name] for name in place.split(" > ")]
     return graph_book.nodes[ids[0]] if len(ids) == 1 else graph_book.edges[tuple(ids)]
-
-
-def test_idle_time_goes_to_the_line_where_the_slowest_process_computed(script):
-    program = script(4)
-    program.step(["main heavy", *["main light"] * 3], w=[100, 20, 40, 40])
-    reading = program.reading()
-    heavy, light = booked(reading, "heavy"), booked(reading, "light")
-    assert heavy.part_s(USEFUL) == pytest.approx(100 / 4 * NS)
-    assert heavy.loss_s == heavy.part_s(IMBALANCE) == pytest.approx((80 + 60 + 60) / 4 * NS)
-    assert light.time_s == light.part_s(USEFUL) == pytest.approx((20 + 40 + 40) / 4 * NS)
 
 
 def test_uneven_bytes_go_to_the_process_with_the_greatest_h_and_l_to_each_process(script):
@@ -46,58 +34,6 @@ def test_uneven_bytes_go_to_the_process_with_the_greatest_h_and_l_to_each_proces
     assert others.loss_s == 0
     by_node = [each.part_s(LATENCY) for each in (root, worker, others)]
     assert by_node == pytest.approx([10 / 4 * NS, 10 / 4 * NS, 20 / 4 * NS])
-
-
-def test_processes_that_are_equally_late_share_the_idle_time(script):
-    program = script(3)
-    program.step(["main zero", "main one", "main two"], w=[5, 9, 9])
-    reading = program.reading()
-    assert booked(reading, "zero").loss_s == 0
-    assert booked(reading, "one").loss_s == pytest.approx((9 - 5) / 2 / 3 * NS)
-    assert booked(reading, "two").loss_s == pytest.approx((9 - 5) / 2 / 3 * NS)
-
-
-def test_the_rule_for_h_decides_what_bytes_cost(script):
-    program = script(2)
-    program.step("main", w=1, puts=[(0, 1, 10), (1, 0, 10)])
-    reading = program.reading()
-    transfers = [booked(reading, "main", Rates(1e-9, 0, rule)).part_s(TRANSFERS) for rule in RULES]
-    assert transfers == pytest.approx([10 * NS, 20 * NS])
-
-
-def test_the_stretch_after_the_last_sync_pays_no_l(script):
-    program = script(2)
-    program.step("main", w=1)
-    program.step("main", w=1, kind=2)
-    main = booked(program.reading(), "main", PRICED)
-    assert main.part_s(LATENCY) == pytest.approx(10 * NS)
-    assert main.time_s == pytest.approx((1 + 10 + 1) * NS)
-
-
-def unequal_groups(script):
-    program = script(4)
-    with program.partition(1, 3) as (small, large):
-        program.step("main left", w=100, group=small)
-        program.step("main right", w=[30, 40, 50], group=large)
-    program.step("main join", w=10)
-    return program.reading()
-
-
-def test_sub_groups_side_by_side_are_all_booked(script):
-    reading = unequal_groups(script)
-    assert booked(reading, "left").part_s(USEFUL) == pytest.approx(100 / 4 * NS)
-    assert booked(reading, "right").part_s(USEFUL) == pytest.approx((30 + 40 + 50) / 4 * NS)
-    assert booked(reading, "join").part_s(USEFUL) == pytest.approx(10 * NS)
-    assert booked(reading, "main").time_s == pytest.approx(110 * NS)
-
-
-def test_what_the_others_wait_for_a_sub_group_is_a_loss_of_what_was_slow_in_it(script):
-    reading = unequal_groups(script)
-    waited_in_left, waited_in_right = 3 * (100 - 50), (50 - 30) + (50 - 40)
-    assert booked(reading, "left").loss_s == pytest.approx(waited_in_left / 4 * NS)
-    assert booked(reading, "right").loss_s == pytest.approx(waited_in_right / 4 * NS)
-    assert booked(reading, "join").loss_s == 0
-    assert booked(reading, "main").loss_s == pytest.approx(180 / 4 * NS)
 
 
 def test_the_rates_decide_which_sub_group_the_others_wait_for(script):
@@ -135,25 +71,6 @@ def test_what_is_waited_for_nested_sub_groups_has_its_root_at_each_level(script)
     assert booked(reading, "main").loss_s == pytest.approx((2 * 69 + 20) / 4 * NS)
 
 
-def test_processes_that_rest_wait_for_a_sub_group_too(script):
-    program = script(4)
-    with program.split([0]) as (alone,):
-        program.step("main solo", w=100, group=alone)
-    program.step("main")
-    assert booked(program.reading(), "main").loss_s == pytest.approx(75 * NS)
-
-
-def test_an_edge_has_the_part_that_came_through_it(script):
-    program = script(2)
-    program.step("main foo shared", w=[30, 10])
-    program.step("main bar shared", w=[50, 50])
-    reading = program.reading()
-    assert booked(reading, "foo > shared").time_s == pytest.approx(30 * NS)
-    assert booked(reading, "bar > shared").time_s == pytest.approx(50 * NS)
-    assert booked(reading, "shared").time_s == pytest.approx(80 * NS)
-    assert booked(reading, "foo > shared").loss_s == pytest.approx(10 * NS)
-
-
 def test_the_path_follows_the_greatest_loss_and_not_the_greatest_time(script):
     program = script(2)
     program.step("main large", w=[1000, 1000])
@@ -166,18 +83,6 @@ def test_the_path_follows_the_greatest_loss_and_not_the_greatest_time(script):
     red = 1100 / 10  # a tenth of the time in main, which is more than any loss
     assert shades[reading.ids["uneven"]] == pytest.approx((50 / red) ** 0.5)
     assert shades[reading.ids["large"]] == 0
-
-
-def test_where_nothing_is_lost_there_is_no_path(script):
-    program = script(2)
-    program.step("main", w=5)
-    assert book_graph(program.reading().callgraph, FREE).path() == []
-
-
-def test_a_run_without_records_takes_no_time(script):
-    graph_book = book_graph(build(script(2).run()))
-    assert (graph_book.main.time_s, graph_book.main.loss_s, graph_book.losses) == (0, 0, ())
-    assert graph_book.verdict().balanced
 
 
 @pytest.fixture(scope="session")

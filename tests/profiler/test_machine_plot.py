@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from bsplib.machine import Machine
@@ -33,8 +31,3 @@ def test_the_figure_names_the_patterns_that_were_measured(tmp_path):
     assert "<!-- exchange -->" in text
     assert "<!-- all-to-all -->" in text
     assert "ping-pong" not in text
-
-
-def test_a_machine_that_was_not_measured_has_no_figure(tmp_path):
-    with pytest.raises(ValueError, match="has no times of patterns; bsp machine probe does"):
-        plot_machine(replace(PROBED, measured=()), tmp_path / "m.svg")

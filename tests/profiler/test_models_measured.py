@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from dataclasses import asdict
 
 import pytest
@@ -53,20 +52,6 @@ def test_a_superstep_costs_its_pattern_and_size(script):
     assert times(program.run()) == alike(3 + 60 + 5) | {"MPM": 2 + 60 + 5}
 
 
-def test_further_calls_cost_more_than_those_of_the_pattern(script):
-    program = script(3)
-    program.step("main", puts=[(0, 1, 0)] * 4)  # four calls of nothing, of which one is counted
-    assert times(program.run()) == alike(10 + 3 * 10)
-
-
-def test_without_patterns_and_calls_the_machine_costs_g_h_and_l(script):
-    program = script(3)
-    program.step("main", puts=[(0, 1, 50), (0, 2, 50)])
-    run = program.run(meta={"machine": asdict(PROBED), "host": "node7", "backend": "shm"})
-    prices = choose_prices(run, PROBED, pattern="none")
-    assert replay(lay_out(run), "BSP", prices).total_s * 1e9 == pytest.approx(100 + 7)
-
-
 def test_the_models_differ_in_whose_bytes_and_calls_they_count(script):
     """Process 0 makes three calls of 10 B to 1; process 2 moves 100 B to 0.
 
@@ -78,17 +63,6 @@ def test_the_models_differ_in_whose_bytes_and_calls_they_count(script):
     assert {name: times(program.run())[name] for name in ("BSP", "OBSP*", "BSPWB")} == (
         dict.fromkeys(("BSP", "OBSP*", "BSPWB"), 330 + 10)
     )
-
-
-def test_bspwb_takes_the_greatest_sum_and_bsp_the_sum_of_the_greatest(script):
-    """Process 0 makes five calls of nothing to 1; process 2 sends 100 B to 1 in one call."""
-    program = script(3)
-    program.step("main", puts=[(0, 1, 0)] * 5 + [(2, 1, 100)])
-    found = times(program.run())
-    # all-to-one is not known: it costs as an all-to-all, which has two calls.
-    assert found["BSP"] == found["OBSP*"] == 330 + 3 * 10
-    assert found["BSPWB"] == 330  # process 0 alone: 30 + 3 * 10
-    assert found["MPM"] == 330 + 3 * 10  # process 1 waits for both
 
 
 def test_an_oblivious_superstep_is_priced_by_whom_a_process_waits_for(script):
@@ -134,14 +108,6 @@ def test_processes_that_share_cores_take_turns(script):
     assert prediction.part_errors("BSP").computation == pytest.approx(0, abs=1e-6)
 
 
-def test_virtual_processes_of_that_host_did_not_slow_each_other_down(script):
-    prices = choose_prices(recorded(script, backend="sim"), PROBED)
-    assert prices.ratio == 1.5
-    scaled = asdict(load_machine("shared-memory:speed=2e9"))
-    prices = choose_prices(recorded(script, backend="sim", machine=scaled), PROBED)
-    assert prices.ratio == 2
-
-
 def test_errors_are_told_by_part_and_node_on_the_machine_of_the_host(script):
     run = recorded(script)
     prediction = predict(run, choose_prices(run, PROBED))
@@ -155,17 +121,6 @@ def test_errors_are_told_by_part_and_node_on_the_machine_of_the_host(script):
     assert prediction.part_errors("BSP", root) == errors
     elsewhere = predict(run, choose_prices(run, PROBED, speed="2x"))
     assert elsewhere.part_errors("BSP") == (None, None)
-
-
-def test_the_tables_show_the_errors_of_both_parts(script):
-    run = recorded(script)
-    file = io.StringIO()
-    prediction = predict(run, choose_prices(run, PROBED))
-    print_predictions([prediction], console=Console(width=100, file=file))
-    text = file.getvalue()
-    assert "supersteps cost what a probe measured" in text
-    assert "under OBSP*; in brackets the error" in text
-    assert text.count("%)") >= 4 * 2 + 2
 
 
 def test_each_error_is_that_of_the_numbers_in_its_column(script):
@@ -188,7 +143,3 @@ def test_each_error_is_that_of_the_numbers_in_its_column(script):
         assert error == pytest.approx(100 * (value - other) / value)
         assert fmt.seconds(value) in text
         assert f"{fmt.seconds(other)} ({error:.1f}%)" in text
-
-
-def test_a_trace_with_a_measured_machine_can_be_written_as_json():
-    assert Machine.of(json.loads(json.dumps(asdict(PROBED)))) == PROBED

@@ -6,15 +6,13 @@ import io
 import re
 from dataclasses import asdict
 
-import networkx
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
 from bsplib.errors import UsageError
-from bsplib.machine import Machine, Pattern, load_machine
-from bsplib.profiler.models.prediction import MEASURED, predict
+from bsplib.machine import Machine, Pattern
+from bsplib.profiler.models.prediction import predict
 from bsplib.profiler.models.replay import MODELS, replay
 from bsplib.profiler.models.report import print_predictions
 from bsplib.profiler.prices import ReplayPrices, choose_prices, recognise, recorded_machine
@@ -65,46 +63,6 @@ def test_a_node_has_what_was_spent_under_it(broadcasts):
     assert [round(s * 1e9) for s in (parts.comp_s, parts.comm_s, parts.sync_s)] == [1100, 550, 2000]
 
 
-@pytest.mark.parametrize("model", [MEASURED, *MODELS])
-def test_cost_centres_add_up_to_the_total(broadcasts, model):
-    prediction = predict(broadcasts, ReplayPrices(THERE, 2.0))
-    graph = prediction.callgraph.graph
-    leaves = [name for name in graph if graph.out_degree(name) == 0]
-    total = prediction.totals[model].total_s
-    assert sum(prediction.nodes[model][name].total_s for name in leaves) == pytest.approx(total)
-    assert prediction.nodes[model][prediction.callgraph.root].total_s == pytest.approx(total)
-
-
-def test_functions_that_recur_count_once(script):
-    program = script(1)
-    program.step("main f", w=3)
-    program.step("main f f f", w=4)
-    nodes = by_name(predict(program.run(), ReplayPrices(Machine("m", "x", g=0.0, l=0.0))), "BSP")
-    assert round(nodes["f"].total_s * 1e9) == 7
-
-
-def test_stacks_without_a_common_root_have_one_made_for_them(script):
-    program = script(1)
-    program.step("one f", w=3)
-    program.step("two f", w=4)
-    prediction = predict(program.run(), ReplayPrices(Machine("m", "x", g=0.0, l=0.0)))
-    nodes = by_name(prediction, "MPM")
-    assert [round(nodes[name].total_s * 1e9) for name in ("main", "one", "two", "f")] == [
-        7,
-        3,
-        4,
-        7,
-    ]
-    assert networkx.is_directed_acyclic_graph(networkx.DiGraph(prediction.callgraph.graph.edges))
-
-
-def test_the_error_is_in_percent_of_what_was_measured(broadcasts):
-    prediction = predict(broadcasts, ReplayPrices(HERE), ["BSP"])
-    took = prediction.totals[MEASURED].total_s
-    assert round(took * 1e9) == 2 * 2900 + 1800 + 800 + 10
-    assert prediction.error_percent("BSP") == pytest.approx(100 * (8410 - 10660) / 8410)
-
-
 def test_there_is_no_error_on_another_machine_than_the_one_that_was_measured(broadcasts):
     prediction = predict(broadcasts, ReplayPrices(THERE, 4.0))
     assert prediction.is_elsewhere
@@ -114,48 +72,7 @@ def test_there_is_no_error_on_another_machine_than_the_one_that_was_measured(bro
     assert "%" not in text
 
 
-def test_a_run_that_took_no_time_has_no_error(script):
-    program = script(1)
-    program.step("main")
-    run = program.run(meta={"machine": asdict(HERE)})
-    prediction = predict(run, ReplayPrices(HERE))
-    assert prediction.error_percent("BSP") is None
-    assert "%" not in printed([prediction])
-
-
-def test_only_the_models_that_are_asked_for_are_replayed(broadcasts):
-    told = []
-    prediction = predict(broadcasts, ReplayPrices(HERE), ["MPM"], progress=lambda: told.append(1))
-    assert list(prediction.totals) == list(prediction.nodes) == [MEASURED, "MPM"]
-    assert len(told) == 2
-
-
-def test_there_are_four_models(broadcasts):
-    with pytest.raises(
-        ValueError, match=r"there is no model 'LogP'; choose one of BSP, BSPWB, MPM,"
-    ):
-        replay(lay_out(broadcasts), "LogP", ReplayPrices(HERE))
-
-
 # -- prices -----------------------------------------------------------------------------------
-
-
-def test_where_nothing_is_said_the_machine_of_the_trace_holds(broadcasts):
-    assert choose_prices(broadcasts) == ReplayPrices(HERE)
-    assert recorded_machine(broadcasts) == HERE
-
-
-def test_computation_takes_longer_where_processes_are_slower(broadcasts):
-    assert choose_prices(broadcasts, THERE).ratio == 4
-    assert choose_prices(broadcasts, THERE, speed="1e9").ratio == 2
-    assert choose_prices(broadcasts, BARE, speed="0.5x").ratio == 2
-    assert choose_prices(broadcasts, BARE, speed="4e9").ratio == 0.5
-
-
-def test_an_l_can_be_said_where_it_is_a_gap(broadcasts):
-    there = load_machine("cray-t3e-mpi:l=1e-5")
-    prices = choose_prices(broadcasts, there, speed="1x")
-    assert predict(broadcasts, prices).totals["BSP"].sync_s == pytest.approx(4e-5)
 
 
 @pytest.mark.parametrize(
@@ -186,17 +103,6 @@ def test_an_l_can_be_said_where_it_is_a_gap(broadcasts):
 def test_what_is_missing_or_wrong_is_one_sentence(broadcasts, machine, said, sentence):
     with pytest.raises(UsageError, match=f"^{re.escape(sentence)}"):
         choose_prices(broadcasts, machine, **said)
-
-
-def test_a_computer_that_recorded_and_says_no_speed_is_named(script):
-    program = script(1)
-    program.step("main")
-    run = program.run(meta={"machine": asdict(BARE)})
-    with pytest.raises(
-        UsageError, match=r"^machine: bare does not have the speed of .* --speed 0\.5x$"
-    ):
-        choose_prices(run, THERE)
-    assert choose_prices(run, THERE, speed="2x").ratio == 0.5
 
 
 @pytest.mark.parametrize("values", [None, 3, [], {}, {"name": "m"}, {"name": 1, "g": 2}])
@@ -285,15 +191,6 @@ def test_the_tables_have_totals_and_nodes_of_all_models(broadcasts):
     assert rows == names
 
 
-def test_waiting_for_a_core_is_a_part_of_the_measured_total_only(script):
-    program = script(2)
-    program.step("main", w=[8000, 8000], cpu=[2000, 2000])
-    text = printed([predict(program.run(meta={"cores": 1}), ReplayPrices(THERE))])
-    assert "waiting for a core: 12.0 µs of 2 processes on 1 core (part of the measured" in text
-    lines = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()]
-    assert ["measured", "8.00 µs", "2.00 µs", "0 s"] in lines
-
-
 def test_texts_of_a_trace_cannot_command_the_terminal(script):
     program = script(1)
     program.step("main \x1b[31mred")
@@ -315,14 +212,6 @@ def bsp(broadcasts, tmp_path):
         return done.exit_code, done.output
 
     return run
-
-
-def test_the_command_predicts_each_run(bsp):
-    status, output = bsp("--machine", "ibm-sp2-pvm", "--speed", "0.1x")
-    assert status == 0, output
-    titles = [line for line in output.splitlines() if line.startswith("run ")]
-    assert [title[:12] for title in titles] == ["run 1: b.py,", "run 2: b.py,"]
-    assert "on IBM SP2, PVM, g 138 ns per word, l 80.8 µs, computation takes 10 times" in titles[0]
 
 
 def test_the_command_takes_one_run_and_one_model(bsp):
@@ -356,9 +245,3 @@ def test_a_wrong_command_is_one_sentence(bsp, arguments, words):
     assert status != 0
     assert words in " ".join(output.split())
     assert "Traceback" not in output
-
-
-def test_predicting_leaves_the_records_alone(broadcasts):
-    before = broadcasts.records.copy()
-    predict(broadcasts, ReplayPrices(THERE, 2.0))
-    assert np.array_equal(before, broadcasts.records)

@@ -46,17 +46,6 @@ def test_so_does_every_communication(script):
     assert booking.comm_s.sum() * 1e9 == pytest.approx(3 + 7)  # and not 2 + 107
 
 
-def test_a_run_alone_takes_what_it_took_where_all_communicate_alike(script):
-    program = script(3)
-    program.step("main", w=[5, 50, 7], transfer=4)
-    with program.partition(1, 2) as (left, right):
-        program.step("main sub", w=[60], group=left, kind=Kind.END)
-        program.step("main sub", w=[20, 30], transfer=2, group=right)
-        program.step("main sub", w=[1, 2], group=right, kind=Kind.END)
-    program.step("main", w=[3, 2, 1], transfer=6)
-    assert total_ns([program.run()]) == pytest.approx(max(program.clock))
-
-
 def test_what_comes_between_two_steps_is_told_apart(script):
     runs = twice(script, [10, 40, 5, 1], [30, 20, 2, 9])
     quickest = undisturbed(runs)
@@ -65,13 +54,6 @@ def test_what_comes_between_two_steps_is_told_apart(script):
     assert between(quickest.timeline, 1, 1).tolist() == [False] * 4
     later = quickest.booking.comp_s[between(quickest.timeline, 0, 1)]
     assert later.sum() * 1e9 == pytest.approx(2)
-
-
-def test_a_sync_may_be_free_and_what_was_put_before_it_is_not(script):
-    runs = twice(script, [10, 40, 5, 1], [10, 40, 5, 1], calls=[3, 3], transfer=7)
-    assert undisturbed(runs).booking.comm_s.sum() * 1e9 == pytest.approx(3 + 7)
-    assert undisturbed(runs, free=[0]).booking.comm_s.sum() * 1e9 == pytest.approx(3)
-    assert undisturbed(runs, free=[1]).booking.comm_s.sum() * 1e9 == pytest.approx(3 + 7)
 
 
 def test_the_order_of_the_records_makes_no_difference(script):
@@ -88,18 +70,3 @@ def test_runs_of_different_programs_are_refused(script):
     program.step("main")
     with pytest.raises(ValueError, match="the runs do not have the same supersteps"):
         undisturbed([*twice(script, [1] * 4, [1] * 4), program.run()])
-
-
-def test_runs_that_sent_to_others_are_refused(script):
-    runs = []
-    for target in (1, 2):
-        program = script(3)
-        program.step("main", puts=[(0, target, 8)])
-        runs.append(program.run())
-    with pytest.raises(ValueError, match="the runs do not have the same supersteps"):
-        undisturbed(runs)
-
-
-def test_without_runs_there_is_nothing():
-    with pytest.raises(ValueError, match="there are no runs"):
-        undisturbed([])

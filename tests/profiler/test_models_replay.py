@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import bsplib
 from bsplib.machine import Level, Machine
-from bsplib.profiler.costs import spent_ns
 from bsplib.profiler.models.replay import MODELS, measured, replay
 from bsplib.profiler.prices import ReplayPrices
 from bsplib.profiler.timeline import lay_out
@@ -70,11 +69,6 @@ def test_two_processes_of_gonzalez_et_al_take_5_where_process_0_does_not_wait(sc
     assert two_processes(script, [(0, 1, 8)]) == expected
 
 
-def test_after_a_global_sync_everyone_waits_under_obsp_but_not_under_mpm(script):
-    expected = {"BSP": 6, "BSPWB": 6, "MPM": 5, "OBSP*": 6}
-    assert two_processes(script, [(0, 1, 8)], kind=Kind.SYNC) == expected
-
-
 # -- h ----------------------------------------------------------------------------------------
 
 
@@ -83,14 +77,6 @@ def test_a_superstep_costs_the_longest_w_and_g_for_the_greatest_h_and_l(script):
     program.step("main", w=[10, 40, 20], puts=[(0, 1, 100), (0, 2, 50), (2, 0, 7)])
     # Under MPM process 1 is the last: w of itself, h of process 0 that sends to it.
     assert times(program.run(), machine(g_ns=2, l_ns=3)) == alike(40 + 2 * 150 + 3)
-
-
-@pytest.mark.parametrize(("rule", "h"), [("max", 100), ("sum", 160)])
-def test_all_models_count_h_by_the_rule_of_the_machine(script, rule, h):
-    """Its g was fitted to h by this rule, and prices no other h."""
-    program = script(2)
-    program.step("main", puts=[(0, 1, 100), (1, 0, 60)])
-    assert times(program.run(), machine(g_ns=1, h=rule)) == alike(h)
 
 
 def test_a_get_is_sent_by_the_process_that_has_it(script):
@@ -111,30 +97,10 @@ def test_h_of_a_process_is_the_greatest_among_those_it_waits_for(script):
     assert times(program.run(), machine(g_ns=1))["MPM"] == 90 + 5
 
 
-def test_a_message_of_no_bytes_is_waited_for(script):
-    program = script(2)
-    program.step("main", w=[9, 1], puts=[(0, 1, 0)], kind=OBLSYNC, waits=[0, 8])
-    program.step("main", w=[0, 9], kind=END)
-    assert times(program.run(), machine(l_ns=1)) == alike(9 + 1 + 9)
-
-
-def test_the_end_of_main_is_no_superstep(script):
-    program = script(2)
-    program.step("main", w=[10, 4], kind=END)
-    assert times(program.run(), machine(l_ns=100)) == alike(10)
-
-
 def test_time_inside_primitives_is_communication_and_priced_as_such(script):
     program = script(2)
     program.step("main", w=[10, 10], calls=[500, 500], puts=[(0, 1, 8)], transfer=70)
     assert times(program.run(), machine(g_ns=1, l_ns=1)) == alike(10 + 8 + 1)
-
-
-@pytest.mark.parametrize("nprocs", [1, 4])
-def test_a_run_without_records_takes_no_time(script, nprocs):
-    run = script(nprocs).run()
-    assert times(run, machine(1, 1)) == alike(0)
-    assert measured(lay_out(run)).total_s == 0
 
 
 def test_a_slower_machine_computes_for_longer_and_communicates_as_priced(script):
@@ -195,27 +161,6 @@ def test_a_group_on_one_host_pays_its_l_and_one_over_hosts_that_between_them(scr
     assert times(program.run(**HOSTS), two_levels()) == alike(5 + 10 * 5 + 100)
 
 
-def test_a_run_on_one_host_of_several_pays_the_price_inside_it(script):
-    program = script(2)
-    program.step("main", w=[1, 2], puts=[(0, 1, 10)])
-    run = program.run(meta={"hosts": ["a", "a"]})
-    assert times(run, two_levels()) == alike(2 + 10 * 1 + 7)
-
-
-def test_where_the_hosts_are_not_known_or_the_machine_has_one_level_all_bytes_cost_g(script):
-    program = script(4)
-    program.step("main", w=4, puts=[(0, 1, 10)])
-    assert times(program.run(), two_levels()) == alike(4 + 10 * 5 + 100)
-    assert times(program.run(**HOSTS), two_levels(inside=None)) == alike(4 + 10 * 5 + 100)
-
-
-def test_communication_that_is_free_stays_free_inside_hosts(script):
-    program = script(4)
-    program.step("main", w=4, puts=[(0, 1, 10), (0, 2, 10)])
-    free = two_levels(g=0.0, inside=Level(0.0, 7e-9))
-    assert times(program.run(**HOSTS), free) == alike(4 + 100)
-
-
 def test_what_is_booked_on_two_levels_adds_up(script):
     program = script(4)
     for size in (10, 20):
@@ -245,16 +190,6 @@ def test_a_sub_group_is_computation_of_the_superstep_that_contains_it(script):
     program.step("main", w=[7, 19])
     # Process 0: 30, a sync of 1, 5, 7; process 1: 20, 19.
     assert times(program.run(), machine(l_ns=1)) == alike(30 + 1 + 5 + 7 + 1)
-
-
-def test_partitions_of_one_superstep_follow_one_another(script):
-    program = script(2)
-    for w in (10, 30):
-        with program.partition(1, 1) as (left, right):
-            program.step("main sub", w=[w], group=left, kind=END)
-            program.step("main sub", w=[40 - w], group=right, kind=END)
-    program.step("main")
-    assert times(program.run(), machine(l_ns=1)) == alike(40 + 1)
 
 
 def entered_apart(script):
@@ -320,20 +255,6 @@ def test_pieces_of_computation_add_up_to_w_whatever_calls_they_contain(script):
     assert times(run, machine()) == expected
 
 
-# -- what was measured --------------------------------------------------------------------------
-
-
-def test_the_measured_path_ends_with_the_process_that_ended_last(script):
-    """Process 1 came last to the only sync, and process 0 needed longest to be served."""
-    program = script(2)
-    program.step("main", w=[10, 50], puts=[(1, 0, 8)], transfer=4)
-    run = program.run()
-    run.records["end"][0] += 100
-    booking = measured(lay_out(run))
-    assert booking.total_s * 1e9 == pytest.approx(50 + 4 + 100)
-    assert booking.comp_s.sum() * 1e9 == pytest.approx(50)
-
-
 # -- booking ----------------------------------------------------------------------------------
 
 
@@ -367,18 +288,6 @@ def test_a_total_is_booked_along_the_path_that_decides_it(script):
     assert stacks_of(run, replay(timeline, "BSP", prices)) == barriers
 
 
-def test_of_sub_groups_side_by_side_the_one_that_decides_is_booked(script):
-    program = script(2)
-    with program.partition(1, 1) as (left, right):
-        program.step("main slow", w=[30], group=left, kind=END)
-        program.step("main fast", w=[20], group=right, kind=END)
-    program.step("main", w=[7, 19])
-    run = program.run()
-    for model in MODELS:
-        booking = replay(lay_out(run), model, ReplayPrices(machine(l_ns=1)))
-        assert stacks_of(run, booking) == {"fast": (20, 0, 0), "main": (19, 0, 1)}
-
-
 def test_measured_time_is_booked_from_each_wait_to_who_was_waited_for(script):
     program = script(2)
     program.step(["main f", "main g"], w=[10, 40], calls=[0, 5], transfer=3)
@@ -408,25 +317,6 @@ def test_of_measured_time_waiting_for_a_core_is_a_part_of_its_own(script):
     assert took.total_s * 1e9 == pytest.approx(103)
     assert stacks_of(run, took) == {"f": (45, 10 + 3, 0)}
     assert took.waiting_s.sum() * 1e9 == pytest.approx(90 - 45)
-
-
-def test_pieces_around_sub_groups_add_up_to_the_computation_on_a_core(script):
-    program = script(2)
-    program.clock = [30, 10]
-    with program.partition(1, 1) as (left, right):
-        program.step("main sub", w=[8], cpu=[2], group=left, kind=END)
-        program.step("main sub", w=[5], cpu=[5], group=right, kind=END)
-    program.step("main", w=[7, 2], calls=[12, 4])
-    run = program.run()
-    run.records["comp_cpu"][2] = 12  # of 37 ns
-    pieces = (timeline := lay_out(run)).pieces
-    owned = np.bincount(pieces.owner, pieces.comp_s, len(run.records))
-    assert owned == pytest.approx(timeline.w_s)
-    assert timeline.w_s[timeline.position == 2] * 1e9 == pytest.approx(12)
-    whole = pieces.comp_s + pieces.waiting_s
-    spent = np.bincount(pieces.owner, whole, len(run.records))
-    assert spent == pytest.approx(spent_ns(run)[timeline.position] / 1e9)
-    assert pieces.waiting_s.min() >= 0
 
 
 # -- programs in virtual time --------------------------------------------------------------------
@@ -518,18 +408,6 @@ def test_without_barriers_no_model_is_slower(simulate, rounds, seed, nprocs):
     order = ("MPM", "OBSP*", "BSPWB", "BSP")
     totals = [replay(timeline, model, ReplayPrices(prices)).total_s for model in order]
     assert all(less <= more * (1 + 1e-12) for less, more in pairwise(totals))
-
-
-def nest(bsp, depth):
-    bsp.charge(1e-9 if depth == 0 else 0)  # from the first line on: nothing is measured
-    if depth:
-        with bsp.partition([bsp.nprocs]) as sub:
-            nest(sub, depth - 1)
-
-
-def test_groups_may_nest_deep(simulate):
-    run, _ = simulate(nest, 150, nprocs=2, machine=machine())
-    assert times(run, machine(l_ns=1)) == alike(1)
 
 
 def fail(bsp):

@@ -17,15 +17,6 @@ def test_the_interval_of_three_times_is_that_of_student():
     assert greatest == pytest.approx(math.exp(2 + reach))
 
 
-def test_equal_times_have_an_interval_without_width():
-    assert next_run_s([0.5, 0.5]) == pytest.approx((0.5, 0.5))
-
-
-@pytest.mark.parametrize("times", [[], [1.0], [1.0, 0.0]])
-def test_there_is_no_interval_without_two_positive_times(times):
-    assert next_run_s(times) is None
-
-
 @pytest.mark.parametrize("count", [2, 3, 5, 10, 11, 25])
 def test_a_further_run_is_inside_as_often_as_the_interval_says(count):
     rng = np.random.default_rng(count)

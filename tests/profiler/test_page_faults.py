@@ -9,8 +9,6 @@ import pytest
 
 import bsplib
 from bsplib.profiler import tables
-from bsplib.profiler.callgraph import build
-from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report.document import document
 from bsplib.recording.records import FROM_SYSTEM, Trace
@@ -31,17 +29,6 @@ def touching(script):
     ):
         run.records[name] = values
     return run
-
-
-def test_they_are_added_up_by_node_and_process(touching):
-    callgraph = build(touching)
-    faults, nodes = page_faults(callgraph), callgraph.graph.nodes(data="node")
-    named = {node.name: faults[name] for name, node in nodes if node.kind == "function"}
-    assert named == {
-        "main": ((6, 8), (2, 3)),
-        "touch": ((6, 7), (0, 0)),
-        "read": ((0, 1), (2, 3)),
-    }
 
 
 def test_tables_and_json_have_them(touching):

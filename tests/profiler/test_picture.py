@@ -11,13 +11,10 @@ from bsplib.profiler import picture as module
 from bsplib.profiler import window as window_module
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.book import LOST, Book
-from bsplib.profiler.costs import record_costs
 from bsplib.profiler.picture import LAYERS, picture_of
 from bsplib.profiler.rates import Rates
 from bsplib.profiler.survey import survey
-from bsplib.profiler.window import root_supersteps
 from bsplib.recording.records import NOT_MEASURED
-from bsplib.sync_kinds import Kind
 from tests.drawn import examples
 
 from .test_properties import programs
@@ -78,70 +75,14 @@ def test_a_column_a_superstep_has_what_each_process_did_in_it(three):
     assert window.supersteps.tolist() == [1, 1, 1]
 
 
-def test_fewer_columns_hold_the_sums_of_their_supersteps(three):
-    window = pictured(three.run()).by_superstep(0, 3, 2)
-    assert layer(window, "comp") == [[20, 5], [50, 5]]
-    assert (window.first.tolist(), window.last.tolist()) == ([0, 2], [1, 2])
-    assert window.supersteps.tolist() == [2, 1]
-
-
 def test_the_loss_of_a_superstep_lies_at_the_straggler_for_whom_others_wait(three):
     window = pictured(three.run()).by_superstep(0, 3, 3)
     assert layer(window, "loss") == [[0, 0, 0], [0, 24, 0]]
 
 
-def test_the_loss_lies_at_the_process_that_receives_from_all(script):
-    program = script(3)
-    program.step("main", transfer=27, puts=[(1, 0, 9), (2, 0, 9)])
-    window = pictured(program.run(), Rates(g=1e-9, l=0.0)).by_superstep(0, 1, 1)
-    assert layer(window, "h") == [[18], [9], [9]]
-    assert layer(window, "loss") == [[18], [0], [0]]
-
-
-def test_the_longest_superstep_of_a_column_names_where_its_straggler_ended_it(three):
-    three.step(["main early", "main late"], w=[10, 90], kind=Kind.OBLSYNC, waits=(0, 0))
-    run = three.run()
-    window = pictured(run).by_superstep(0, 4, 2)
-    assert window.longest.tolist() == [1, 3]
-    functions = [run.stacks[stack][-1].function for stack in window.ended_at["stack"]]
-    assert functions == ["foo", "late"]
-    assert window.ended_at["kind"].tolist() == [Kind.SYNC, Kind.OBLSYNC]
-
-
-def test_a_window_is_clipped_to_the_run(three):
-    window = pictured(three.run()).by_superstep(-5, 900, 100)
-    assert window.first.tolist() == [0, 1, 2]
-    assert pictured(three.run()).by_superstep(2, 1, 9).layers.shape == (0, len(LAYERS), 2)
-
-
-def test_columns_know_when_they_began_and_ended(three):
-    window = pictured(three.run()).by_superstep(1, 3, 2)
-    assert window.began_ns.tolist() == [12, 56]
-    assert window.ended_ns.tolist() == [56, 61]
-
-
-def test_costs_in_sub_groups_belong_to_the_superstep_of_the_root(nested):
-    window = pictured(nested).by_superstep(0, 1, 1)
-    assert layer(window, "comp") == [[70 + nested_comp(nested, 0)], [50 + nested_comp(nested, 1)]]
-
-
-def nested_comp(run, pid):
-    """Computation of a process in the root group itself."""
-    rows = (run.records["pid"] == pid) & (run.records["group"] == 0)
-    return record_costs(run)[0][rows].sum()
-
-
 def test_the_loss_lies_at_the_slower_of_unequal_sub_groups(nested):
     window = pictured(nested).by_superstep(0, 1, 1)
     assert layer(window, "loss") == [[(5 + 70 + 3) - (50 + 4)], [0]]
-
-
-def test_waiting_for_a_core_is_a_layer_of_its_own(script):
-    program = script(2)
-    program.step("main", w=[10, 10], cpu=[4, 10])
-    window = pictured(program.run()).by_superstep(0, 1, 1)
-    assert layer(window, "comp") == [[4], [10]]
-    assert layer(window, "waiting") == [[6], [0]]
 
 
 # -- blocks of processes ------------------------------------------------------------------
@@ -158,44 +99,13 @@ def crowd(script):
     return program.run()
 
 
-def test_rows_are_blocks_where_there_are_more_processes(crowd):
-    picture = pictured(crowd, most_rows=4)
-    assert (picture.block, picture.rows) == (3, 4)
-    assert layer(picture.by_superstep(0, 2, 2), "comp") == [[30, 30], [30, 30], [130, 30], [10, 10]]
-
-
 def test_the_straggler_of_a_block_is_not_averaged_away(crowd):
     window = pictured(crowd, most_rows=4).by_superstep(0, 2, 2)
     assert layer(window, "loss") == [[0, 0], [0, 0], [900, 0], [0, 0]]
     assert layer(window, "h") == [[5, 0], [45, 0], [5, 0], [5, 0]]
 
 
-def test_blocks_have_the_same_sums_in_time(crowd):
-    window = pictured(crowd, most_rows=4).by_time(0, 200, 7)
-    assert np.sum(layer(window, "comp"), axis=1) == pytest.approx([60, 60, 160, 20])
-
-
 # -- by time ------------------------------------------------------------------------------
-
-
-def test_columns_of_time_have_what_took_place_in_them(three):
-    window = pictured(three.run()).by_time(0, 60, 6)
-    assert layer(window, "comp")[1] == [10, 8, 10, 10, 10, 2 + 4]
-    assert layer(window, "comm")[1] == [0, 2, 0, 0, 0, 4]
-    assert layer(window, "idle")[0] == [0, 0, 2, 10, 10, 2]
-
-
-def test_the_time_of_calls_is_spread_over_the_time_before_the_sync(three):
-    window = pictured(three.run()).by_time(12, 28, 2)
-    assert layer(window, "comp")[0] == [5, 5]
-    assert layer(window, "comm")[0] == [3, 3]
-
-
-def test_supersteps_in_time_are_fractions(three):
-    window = pictured(three.run()).by_time(12, 56, 4)
-    assert window.supersteps == pytest.approx([0.25] * 4)
-    assert window.first.tolist() == window.last.tolist() == [1, 1, 1, 1]
-    assert np.sum(layer(window, "loss"), axis=1) == pytest.approx([0, 24])
 
 
 def test_time_and_supersteps_have_the_same_sums(nested, three):
@@ -206,42 +116,7 @@ def test_time_and_supersteps_have_the_same_sums(nested, three):
         assert by_time == pytest.approx(by_superstep)
 
 
-def test_what_a_process_computes_before_a_sub_group_is_shown_before_it(nested):
-    comp = layer(pictured(nested).by_time(0, 78, 78), "comp")[0]
-    assert sum(comp[:5]) == pytest.approx(5)
-    assert comp[5:75] == [1] * 70
-    assert sum(comp[75:]) == pytest.approx(3)
-
-
-def test_an_empty_run_has_windows_without_columns(script):
-    picture = pictured(script(2).run())
-    assert picture.by_superstep(0, 5, 10).layers.shape == (0, len(LAYERS), 2)
-    assert picture.by_time(0, 5, 10).layers.shape == (0, len(LAYERS), 2)
-
-
-def test_supersteps_of_numbers_with_great_gaps_keep_their_numbers(script):
-    program = script(2)
-    program.step("main", w=[1, 2])
-    program.superstep[0] = 2**50
-    program.step("main", w=[3, 4])
-    window = pictured(program.run()).by_superstep(0, 2, 9)
-    assert window.first.tolist() == [0, 2**50]
-    assert layer(window, "comp") == [[1, 3], [2, 4]]
-
-
 # -- marks --------------------------------------------------------------------------------
-
-
-def test_the_supersteps_of_chosen_records_are_ranges_of_their_numbers(script):
-    program = script(2)
-    for letter in "aabaabbba":
-        program.step(f"main {letter}")
-    run = program.run()
-    b = run.stacks.index(next(stack for stack in run.stacks if stack[-1].function == "b"))
-    steps = pictured(run).steps
-    assert steps.ranges(run.records["stack"] == b, 10) == [(2, 2), (5, 7)]
-    assert steps.ranges(run.records["stack"] != b, 10) == [(0, 1), (3, 4), (8, 8)]
-    assert steps.ranges(run.records["stack"] < 0, 10) == []
 
 
 def test_ranges_that_are_close_are_joined_where_there_are_too_many(script):
@@ -267,25 +142,6 @@ def uneven(script):
     return program.run()
 
 
-def test_a_process_computes_then_waits_and_then_transfers(uneven):
-    window = pictured(uneven, Rates(g=1e-9, l=2e-9)).by_time(0, 34, 17)
-    assert spent(window, 4, 0) == {"useful": 2}
-    assert spent(window, 5, 0) == {"imbalance": 2}
-    assert spent(window, 14, 1) == {"useful": 2}
-    assert spent(window, 16, 0) == {"transfers": 1, "latency": 1}
-
-
-def test_a_column_inside_a_stretch_has_its_part_of_it(uneven):
-    window = pictured(uneven).by_time(5, 13, 2)
-    assert spent(window, 0, 0) == {"useful": 4}
-    assert spent(window, 1, 0) == {"useful": 1, "imbalance": 3}
-
-
-def test_a_row_of_several_processes_has_the_sum_of_them(uneven):
-    window = pictured(uneven, most_rows=1).by_time(0, 30, 1)
-    assert spent(window, 0, 0) == {"useful": 40, "imbalance": 20}
-
-
 def test_time_blocked_and_without_a_core_is_spread_over_the_computing_part(script):
     program = script(1)
     program.step("main", w=[100], cpu=[50])
@@ -293,24 +149,6 @@ def test_time_blocked_and_without_a_core_is_spread_over_the_computing_part(scrip
     run.records["comp_ready"] = 20
     window = pictured(run).by_time(0, 100, 2)
     assert spent(window, 0, 0) == {"useful": 25, "blocked": 15, "core": 10}
-
-
-def test_a_superstep_is_interrupted_by_the_records_of_its_sub_groups(nested):
-    window = pictured(nested).by_time(0, 78, 78)
-    assert spent(window, 4, 0) == {"useful": 1}
-    assert spent(window, 60, 1) == {"imbalance": 1}
-    assert spent(window, 76, 0) == {"useful": 1}
-    assert window.layers[:, : len(PARTS)].sum(axis=(0, 1)) == pytest.approx([78, 78])
-
-
-def test_start_and_end_lie_around_the_records(script):
-    program = script(2)
-    program.clock = [4, 7]
-    program.begun = {(0, 0): 4, (0, 1): 7}
-    program.step("main", w=[6, 3])
-    window = pictured(program.run()).by_time(4, 10, 2)
-    assert spent(window, 0, 1) == {"ends": 3}
-    assert spent(window, 1, 1) == {"useful": 3}
 
 
 @examples(30)
@@ -337,23 +175,6 @@ def rooted(picture):
     """What is lost in the whole run, by the process that is its root."""
     origins = range(len(survey(picture.book.run).sums.origins))
     return picture.book.sums.by_root_process(origins)[list(LOST)].sum(axis=0)
-
-
-@examples(20)
-@given(st.data())
-def test_supersteps_have_what_is_booked_for_their_records(script, data):
-    run = data.draw(programs(script, one_stack=False)).run()
-    picture = pictured(run, RATES)
-    amounts = picture.by_superstep(0, picture.steps.count, 4096).layers[:, : len(PARTS)]
-    wanted = np.zeros_like(amounts)
-    numbers = picture.steps.numbers(np.arange(picture.steps.count))
-    position = np.searchsorted(numbers, root_supersteps(run))
-    (booked,) = picture.book.by_window()
-    for part, ns in enumerate(booked.spent):
-        np.add.at(wanted[:, part], (position, run.records["pid"]), ns)
-    assert np.array_equal(amounts, wanted)
-    whole = picture.by_superstep(0, picture.steps.count, 4096)
-    assert np.array_equal(np.sum(layer(whole, "loss"), axis=1), rooted(picture))
 
 
 def test_what_a_process_waited_for_is_where_another_one_was_longer(uneven):
@@ -404,9 +225,3 @@ def test_a_range_is_booked_again_from_the_last_tail_before_it(long_run, monkeypa
     assert len(again) < 5
     for each in again[:-1]:
         assert np.array_equal(each.spent, spent_before[int(each.window.position[0])])
-
-
-def test_an_empty_window_has_no_columns(uneven):
-    found = pictured(uneven)
-    assert found.by_time(3, 3, 5).layers.shape == (0, len(LAYERS), 2)
-    assert found.by_superstep(1, 1, 5).layers.shape == (0, len(LAYERS), 2)

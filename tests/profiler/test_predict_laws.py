@@ -48,17 +48,6 @@ def test_blocks_of_whole_elements_are_found_exactly():
     assert predicted(law, sizes=(65, 129, 258, 515), counts=(2, 3, 5, 8)) == {8.0 * 128}
 
 
-def test_two_values_of_a_variable_are_too_few_for_a_law():
-    assert not laws_of(*grid(lambda n, p: 8 * (p - 1), counts=(2, 4)))
-    assert laws_of(*grid(lambda n, p: 8 * n, counts=(2, 4)))
-
-
-def test_what_depends_on_the_data_has_no_law():
-    values, counts = grid(lambda n, p: 8 * n)
-    twice = {name: np.concatenate([column, column]) for name, column in values.items()}
-    assert not laws_of(twice, np.concatenate([counts, counts + 1]))
-
-
 def test_noise_has_no_law():
     random = np.random.default_rng(1)
     assert not laws_of(*grid(lambda n, p: 8 * n + random.integers(0, 50)))
@@ -77,19 +66,9 @@ def test_from_some_number_of_processes_on_there_is_another_superstep():
     assert law.at(FAR) == 2
 
 
-def test_a_term_with_few_values_rivals_a_branch():
-    """n log p (log p + 1) / p is n, 3/2 n, 3/2 n."""
-    found = predicted(lambda n, p: n * np.log2(p) * (np.log2(p) + 1) / p)
-    assert found == {4096 * 30 / 32, 4096 * 3 / 2}
-
-
 def test_a_simple_branch_wins_over_a_sum_of_rare_terms():
     values = {"p": np.array([2.0, 4, 8, 16])}
     assert laws_of(values, np.array([0.0, 1, 1, 1]))[0].where == "p >= 4"
-
-
-def test_a_branch_is_not_made_of_a_single_value():
-    assert not laws_of(*grid(lambda n, p: {2: 3, 4: 5, 8: 12}[p]))
 
 
 def test_a_branch_whose_larger_side_is_a_chance_sum_is_no_law():

@@ -173,11 +173,6 @@ def test_a_centre_without_supersteps_takes_no_time(recorded):
     assert all(each.seconds.total_s == 0 for each in late if not each.model.ends)
 
 
-def test_nobody_sends_anything_on_one_process(recorded):
-    model = model_of(recorded, "solver")
-    assert predict_run(model, 1, {"n": 256}).total.comm_s == 0
-
-
 def test_a_time_is_known_where_laws_give_all_of_it_and_else_believed(tmp_path):
     def main(bsp, n, each):
         charge(bsp, each * n)
@@ -230,14 +225,6 @@ def test_a_damaged_model_is_refused_in_one_sentence(recorded, tmp_path, change):
         read_model(path)
 
 
-@pytest.mark.parametrize(("text", "words"), [("{", "it is no JSON"), ("[]", "its format is not")])
-def test_what_is_no_model_is_refused(tmp_path, text, words):
-    path = tmp_path / "model.json"
-    path.write_text(text)
-    with pytest.raises(ModelError, match=words):
-        read_model(path)
-
-
 @pytest.mark.lengthy
 def test_the_run_that_is_named_narrows_the_band(recorded):
     runs = [recorded("nested", n, p) for n in SIZES for p in COUNTS]
@@ -249,10 +236,6 @@ def test_the_run_that_is_named_narrows_the_band(recorded):
     more = [*runs, recorded("nested", int(point["n"]), int(point["p"]))]
     after = predict_run(learn(more), p, {"n": n})
     assert after.high_s / after.low_s < before.high_s / before.low_s
-
-
-def test_no_run_is_named_where_the_band_is_narrow(recorded):
-    assert run_to_make(predict_run(model_of(recorded, "solver"), 8, {"n": 1024})) is None
 
 
 def test_the_roll_off_is_where_more_processes_no_longer_help(recorded):
@@ -299,12 +282,6 @@ def test_runs_with_measured_time_that_are_short_are_too_short_to_tell(tmp_path, 
     text = str(predict_run(learn(little(tmp_path, measured, **how)), 2, {"n": 1024}, THERE))
     assert text.startswith("Not known beyond the runs: ")
     assert "too short to tell: these runs take at most " in text
-
-
-def test_no_run_is_too_short_whose_time_is_charged(tmp_path, monkeypatch):
-    monkeypatch.setattr(ProgramModel, "least_s", 1e6)
-    runs = little(tmp_path, solver, backend="sim", machine=THERE)
-    assert predict_run(learn(runs), 2, {"n": 1024}).too_short_s is None
 
 
 PROGRAM = """

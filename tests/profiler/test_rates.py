@@ -81,25 +81,6 @@ def test_no_rate_is_negative(script, steps, g, l):  # noqa: E741
     assert l != 0 or rates.l == 0
 
 
-def test_a_fit_says_that_processes_shared_cores(script):
-    program = script(4)
-    program.step("main", transfer=400)
-    alone, shared = program.run(meta={"cores": 4}), program.run(meta={"cores": 2})
-    assert rates_of_run(alone).note == ""
-    virtual = program.run(meta={"cores": 2, "backend": "sim"})
-    assert rates_of_run(virtual).note == ""
-    assert "since 4 processes shared 2 cores" in rates_of_run(shared).note
-
-
-def test_where_processes_share_cores_their_waits_do_not_become_l(script):
-    program = script(4)
-    for number in range(40):
-        waits = [10**7] * 4
-        waits[number % 4] = waits[(number + 1) % 4] = 0
-        program.step("main", calls=[500 + wait for wait in waits])
-    assert rates_of_run(program.run(meta={"cores": 2})).l < 1e-6
-
-
 @pytest.mark.parametrize(
     ("nbytes", "g", "l", "which"), [(8, 0, 100e-9, "supersteps"), (10**6, 1e-13, 0, "bytes")]
 )
@@ -117,44 +98,11 @@ def test_where_all_supersteps_move_the_same_bytes_their_number_says_what_costs(
     )
 
 
-def test_a_run_without_transfers_still_has_an_l(script):
-    rates = rates_of_run(communicating(script, [(0, 400), (0, 400)]))
-    assert (rates.g, rates.l) == (0, pytest.approx(400e-9))
-
-
-def test_a_run_without_a_sync_has_neither(script):
-    program = script(2)
-    program.step("main", kind=2)
-    rates = rates_of_run(program.run())
-    assert (rates.g, rates.l) == (0, 0)
-    assert "no superstep that ended with a sync" in rates.note
-
-
 def test_another_machine_scales_computation_by_its_speed(script):
     here = asdict(load_machine("origin2000-mpi:speed=1e8,l=1e-5"))
     run = script(2).run(meta={"machine": here})
     there = load_machine("cray-t3e-mpi:speed=3e8,l=2e-5")
     assert rates_on(there, run).ratio == pytest.approx(1 / 3)
-
-
-def test_a_machine_without_l_is_refused(script):
-    run = script(2).run(meta={"machine": asdict(load_machine("shared-memory"))})
-    with pytest.raises(bsplib.BspError, match="has no l"):
-        rates_on(load_machine("cray-t3e-mpi:speed=3e8"), run, speed="1x")
-
-
-def test_a_line_is_found_through_times_of_six_orders():
-    h = np.array([0.0, 1e3, 1e6])
-    g, latency = fit_line(h, 2e-9 * h + 1e-6, np.ones(3))
-    assert (g, latency) == (pytest.approx(2e-9), pytest.approx(1e-6))
-
-
-def test_a_pair_that_was_measured_four_times_counts_as_four_pairs():
-    h = np.array([0.0, 1e3, 1e6])
-    comm_s = np.array([1e-6, 5e-6, 2e-3])
-    counted = fit_line(h, comm_s, np.array([4.0, 1.0, 1.0]))
-    repeated = fit_line(np.repeat(h, [4, 1, 1]), np.repeat(comm_s, [4, 1, 1]), np.ones(6))
-    assert counted == pytest.approx(repeated)
 
 
 def test_a_few_quick_supersteps_do_not_make_the_bytes_of_all_others_cheap():
@@ -172,15 +120,3 @@ def test_a_few_slow_supersteps_do_not_make_those_of_all_others_dear():
     g, latency = fit_line(h, comm_s, np.array([1000.0, 1000.0, 100.0, 100.0, 2.0]))
     assert g == pytest.approx(2e-9, rel=0.05)
     assert latency == pytest.approx(1e-6, rel=0.05)
-
-
-@pytest.mark.parametrize(("nbytes", "is_latency"), [(8, True), (5e6, False)])
-def test_times_of_nearly_equal_h_are_those_of_bytes_only_if_there_are_many(nbytes, is_latency):
-    h = nbytes * np.array([1.0, 1.01, 1.02])
-    comm_s = 1e-3 * np.array([1.0, 1.005, 0.999])
-    g, latency = fit_line(h, comm_s, np.ones(3))
-    assert (latency > g * h.max()) == is_latency
-
-
-def test_communication_without_any_time_costs_nothing():
-    assert fit_line(np.array([0.0, 8.0]), np.zeros(2), np.ones(2)) == (0, 0)

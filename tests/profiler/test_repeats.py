@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -45,30 +44,6 @@ def test_a_sentence_says_between_which_times_a_further_run_would_lie_if_mended(s
     told = [1500e-9, 1600e-9, 1450e-9, 1550e-9, 1400e-9]  # the computation evenly shared
     assert interval.without_s == pytest.approx(next_run_s(told))
     assert str(interval).endswith("; 9 of 10 mended runs would take 1.32 µs to 1.69 µs")
-
-
-def test_a_loss_that_others_hide_has_no_interval_of_mended_runs(script):
-    runs = []
-    for number in range(3):
-        program = script(2)
-        for _ in range(10):
-            program.step("main load", w=[100, 100])
-        run = program.run(meta={"repeat": [number, 3], "backend": "shm"})
-        run.records["comp_cpu"] = np.tile([100, 20], len(run.records) // 2)  # 1 is blocked
-        run.records["comp_ready"] = 0
-        runs.append(run)
-    (repeats,) = gathered(Profile(Trace(tuple(runs))).runs)
-    (interval,) = repeats.intervals()
-    assert "to mend this alone would save little" in interval.sentence.text
-    assert interval.without_s is None
-    assert str(interval) == "400 ns to 400 ns, in 3 of 3 runs"
-
-
-def test_a_sentence_of_one_repeat_has_no_interval_of_mended_runs(script):
-    (repeats,) = gathered(repeated(script, 100, 1000, 800, disturbed=0))
-    doubtful = [each for each in repeats.intervals(repeats.runs[0]) if each.found == 1]
-    assert doubtful
-    assert all(each.without_s is None for each in doubtful)
 
 
 def test_what_happened_in_one_run_only_is_told_apart_and_comes_last(script):

@@ -221,22 +221,6 @@ def test_a_superstep_costs_what_the_machine_says_of_its_pattern(simulate):
         assert replay(timeline, model, prices).total_s * 1e9 == pytest.approx(steps_ns, abs=3)
 
 
-def many_calls(bsp):
-    """Put to all, which took the simulator longer than it takes the processors."""
-    x = bsp.zeros(bsp.nprocs)
-    for _ in range(4):
-        for pid in range(bsp.nprocs):
-            bsp.put(pid, 1.0, x, offset=bsp.pid)
-        bsp.sync()
-
-
-@pytest.mark.parametrize("model", ["BSP", "OBSP*"])
-def test_time_in_primitives_makes_no_difference(simulate, model):
-    own = machine("max")
-    run, parallel_ns = simulate(many_calls, nprocs=32, machine=own)
-    check(run, parallel_ns, model, own)
-
-
 def test_computation_is_not_scaled_to_the_speed_of_the_machine_twice(simulate):
     own = Machine("by hand", "made up", g=3e-9, l=5e-8, speed=1e8)
     run, parallel_ns = simulate(start, [("sync", 3)] * 3, 1, MEASURED, nprocs=4, machine=own)

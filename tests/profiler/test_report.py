@@ -97,13 +97,6 @@ def test_each_node_has_a_row_and_the_greatest_loss_is_first(broadcasts):
     ]
 
 
-def test_the_end_of_main_is_a_row_where_something_was_done_there(script):
-    program = script(2)
-    program.step("main", w=5)
-    program.step("main:8", w=[0, 7], kind=Kind.END)
-    assert "app.py line 8 (end)" in names(printed(program.run()))
-
-
 def test_in_the_order_of_the_call_tree_rows_are_indented_by_their_depth(broadcasts):
     text = printed(broadcasts, choice=RowChoice("tree"))
     order = [
@@ -148,11 +141,6 @@ def test_rows_are_sorted_by_what_is_asked_for(script, sort, first):
     assert names(text)[:3] == first
 
 
-def test_an_order_that_is_none_is_refused():
-    with pytest.raises(ValueError, match="no order is called 'size'; they are loss, time, comp,"):
-        RowChoice("size")
-
-
 def test_rows_that_are_left_out_are_summed_without_counting_any_loss_twice(broadcasts):
     text = printed(broadcasts, choice=RowChoice("time", top=1))
     assert names(text) == ["main"]
@@ -162,38 +150,12 @@ def test_rows_that_are_left_out_are_summed_without_counting_any_loss_twice(broad
     assert "  and 1 more node: loss 0 s, time 6.00 µs in the cost centres among them" in text
 
 
-def test_functions_that_are_left_out_alone_have_no_sum(script):
-    program = script(1)
-    program.step("main foo", w=1)
-    text = printed(program.run(), choice=RowChoice("name", top=2))
-    assert names(text) == ["app.py line 12", "foo"]
-    assert "  and 1 more node\n" in text
-
-
 @pytest.mark.parametrize(
     ("depth", "shown"),
     [(0, {"main"}), (1, {"main", "foo", "bar"})],
 )
 def test_a_depth_is_a_number_of_calls_from_main(broadcasts, depth, shown):
     assert set(names(printed(broadcasts, choice=RowChoice(depth=depth)))) == shown
-
-
-def test_a_recursive_program_has_its_nearest_callers_in_the_tree(script):
-    program = script(1)
-    program.step("main a b c", w=1)
-    program.step("main c", w=1)
-    text = printed(program.run(), choice=RowChoice("tree"))
-    indents = {
-        line.split()[1 if line[0] == "*" else 0]: len(line[2:]) - len(line[2:].lstrip())
-        for line in lines(text)
-    }
-    assert (indents["a"], indents["b"], indents["c"]) == (2, 4, 2)
-
-
-def test_a_run_without_records_is_a_table_of_main_alone(script):
-    text = printed(script(2).run())
-    assert rows(text) == [["main", "0 s", "0 s", "0", "0 s", "0 s", "0 s", "0 B"]]
-    assert "no critical path: loss is 0 everywhere" in text
 
 
 # -- what is said around the table ---------------------------------------------------------------
@@ -229,29 +191,6 @@ def test_a_program_is_named_with_its_arguments(script):
     assert cell_len(text.splitlines()[0]) == 78
 
 
-def test_a_run_that_broke_off_says_so_and_why(script):
-    program = script(1)
-    program.step("main", w=1)
-    run = program.run(complete=False, meta={"error": "AbortError: no input"})
-    title = printed(run).splitlines()[0]
-    assert title == (
-        "run 1: unknown, 1 process, backend unknown, 1.00 ns, not complete: AbortError: no input"
-    )
-
-
-def test_the_legend_names_the_nodes_of_the_critical_path(broadcasts):
-    legend = "* critical path, loss: main > foo > bcast_onestage > app.py line 9\n"
-    assert legend in printed(broadcasts)
-    text = printed(broadcasts, path="comp-rel")
-    assert "* critical path, computation, relative imbalance: main > foo > bcast_onestage" in text
-
-
-def test_of_a_long_critical_path_the_last_nodes_are_named(script):
-    program = script(2)
-    program.step("main a b c d e:9", w=[1, 0])
-    assert "loss: main > … > c > d > e > app.py line 9\n" in printed(program.run())
-
-
 def test_where_nothing_is_critical_no_row_is_marked(broadcasts):
     text = printed(broadcasts, path="h-imb")
     assert "no critical path: h-relation, absolute imbalance is 0 everywhere" in text
@@ -264,14 +203,6 @@ def test_critical_rows_are_red_where_there_is_colour(broadcasts):
     red = [line for line in console.file.getvalue().splitlines() if "\x1b[1;31m" in line]
     assert len(red) == 4
     assert all("*" in line for line in red)
-
-
-def test_the_figures_behind_loss_and_time_are_given(broadcasts):
-    last = printed(broadcasts).splitlines()[-1]
-    assert last == (
-        "transfers and latency: g = 1.00 ns for each byte (max of in and out), l = 5.00 µs; "
-        "test machine."
-    )
 
 
 def test_where_the_figures_are_not_known_a_sentence_says_why(script):
@@ -288,16 +219,6 @@ def test_where_g_and_l_cannot_be_told_apart_a_sentence_says_it(script):
         program.step("main", w=5, puts=[(0, 1, 100)], transfer=7)
     text = shown(Profile(Trace((program.run(),))).runs)
     assert "All is said to be the cost of supersteps, since each superstep moves 100 bytes." in text
-
-
-def test_runs_are_printed_one_after_the_other(broadcasts):
-    text = printed(broadcasts, broadcasts, broadcasts)
-    assert re.findall(r"^run \d", text, re.MULTILINE) == ["run 1", "run 2", "run 3"]
-
-
-def test_an_unknown_path_is_refused_even_if_there_is_no_run():
-    with pytest.raises(ValueError, match="no path is called 'red'; they are loss, sync, comp-abs"):
-        printed(path="red")
 
 
 @pytest.mark.parametrize("cores", [2, 1, None, "\x1b"])
@@ -366,27 +287,6 @@ def test_narrow_terminals_have_fewer_columns_and_say_which_are_missing(large, wi
         assert title.replace("steps", "supersteps") in text.partition("left out on")[2]
 
 
-def test_the_column_that_rows_are_sorted_by_stays_longest(large):
-    text = shown(large, width=80, choice=RowChoice("comm", top=5))
-    head = re.split(r"─+\n", text)[0].splitlines()[-1]
-    assert head.split() == ["loss", "time", "steps", "communication"]
-    text = shown(large, width=50, choice=RowChoice("h", top=5))
-    assert "h-relation" in re.split(r"─+\n", text)[0].splitlines()[-1]
-
-
-def test_of_many_callers_two_are_named(large):
-    text = shown(large, width=160, choice=RowChoice("h", top=3))
-    assert "shared (from caller_00, caller_01 and 20 more)" in text
-    text = shown(large, width=100, choice=RowChoice("h", top=3))
-    assert "shared (from 22 callers)" in text
-    assert "caller_02" not in text
-
-
-def test_names_that_do_not_fit_keep_their_end(large):
-    text = shown(large, width=80, choice=RowChoice("name", top=200))
-    assert re.search(r"^[* ] …\S+\.end ", text, re.MULTILINE)
-
-
 def test_deep_rows_have_their_depth_instead_of_an_indentation(large):
     text = shown(large, width=100, choice=RowChoice("tree"))
     assert re.search(r"^. \(30\) +inner_29 ", text, re.MULTILINE)
@@ -398,13 +298,6 @@ def test_a_file_gets_all_columns(broadcasts, monkeypatch, capsys):
     text = capsys.readouterr().out
     assert "left out" not in text
     assert "communication" in text
-
-
-def test_a_name_in_wide_letters_keeps_the_columns_in_place(script):
-    program = script(2)
-    program.step("main 数据并行:9", w=[5000, 0])
-    text = printed(program.run(), width=100)
-    assert len({cell_len(line) for line in lines(text)}) == 1
 
 
 # -- one node ------------------------------------------------------------------------------------
@@ -425,15 +318,6 @@ def test_a_node_is_shown_between_its_callers_and_callees(broadcasts):
     assert [row[:2] for row in callees] == [["app.py line 9", "3.00 ms 50%"]]
 
 
-def test_what_a_caller_has_is_the_part_that_came_through_it(script):
-    program = script(2)
-    program.step("main foo shared x:1", w=[10_000, 0])
-    program.step("main bar shared y:2", w=[0, 90_000])
-    callers, callees = sandwich(printed(program.run(), node="shared"))
-    assert [row[:2] for row in callers] == [["bar", "45.0 µs 41%"], ["foo", "5.00 µs 5%"]]
-    assert [row[:2] for row in callees] == [["y", "45.0 µs 41%"], ["x", "5.00 µs 5%"]]
-
-
 def test_of_a_node_its_losses_are_told_with_its_place(broadcasts):
     text = printed(broadcasts, node="bcast_onestage")
     first = text.splitlines()[1]
@@ -447,21 +331,6 @@ def test_of_a_node_its_losses_are_told_with_its_place(broadcasts):
     assert re.search(r"^bar: app.py:\d+, id n[0-9a-f]{16}$", text, re.MULTILINE)
 
 
-def test_callers_beyond_the_number_of_rows_are_counted(large):
-    text = shown(large, node="shared", choice=RowChoice(top=4))
-    assert "callers (18 more are not shown)" in text
-    assert len(sandwich(text)[0]) == 4
-
-
-def test_main_has_no_callers_and_a_cost_centre_no_callees(broadcasts):
-    text = printed(broadcasts, node="main")
-    assert "callers" not in text
-    assert "callees" in text
-    text = printed(broadcasts, node="app.py line 9")
-    assert "callers" in text
-    assert "callees" not in text
-
-
 @pytest.mark.parametrize(
     "name", ["bcast_twostage", "app.py line 34", "app.py:34", "twostage", "LINE 34"]
 )
@@ -469,12 +338,6 @@ def test_a_node_is_found_by_name_place_or_part_of_its_name(broadcasts, name):
     assert re.search(
         r"^(bcast_twostage|app.py line 34): app.py", printed(broadcasts, node=name), re.M
     )
-
-
-def test_a_method_is_found_by_its_last_name(script):
-    program = script(1)
-    program.step("main Solver.step:7 Solver.stepping:9", w=1)
-    assert "\nSolver.step: app.py:" in printed(program.run(), node="step")
 
 
 def test_a_name_of_several_nodes_is_refused_with_their_ids(broadcasts):
@@ -500,13 +363,6 @@ def test_a_name_of_no_node_is_refused_with_those_close_to_it(broadcasts):
         printed(broadcasts, node="bcast_twostag3")
     with pytest.raises(UsageError, match=r"no node is called '\\x1b'; bsp report lists them"):
         printed(broadcasts, node="\x1b")
-
-
-def test_a_run_without_the_node_says_so(broadcasts, script):
-    other = script(1)
-    other.step("main", w=1)
-    text = printed(broadcasts, other.run(), node="bar")
-    assert text.count("This node is not in the run.") == 1
 
 
 # -- untrusted text --------------------------------------------------------------------------
@@ -536,15 +392,3 @@ def test_names_are_untrusted_text(script, name, shown):
     assert rows(text)[0][0] == shown
     assert len(rows(text)) == 3
     assert all(char.isprintable() or char == "\n" for char in text + printed(run, node="foo"))
-
-
-def test_functions_of_bsplib_are_shown_only_on_demand(script):
-    program = script(2)
-    program.step("main:7 bsplib/combinations.py/Group.allreduce:90", w=5)
-    run = program.run()
-    assert names(printed(run)) == ["main", "app.py line 7 · allreduce"]
-    assert names(printed(run, library=True)) == [
-        "main",
-        "Group.allreduce",
-        "combinations.py line 90",
-    ]

@@ -10,9 +10,7 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.profiler.next_run import next_run_s
 from bsplib.profiler.profile import Profile
-from bsplib.profiler.report import RowChoice
 from bsplib.profiler.report.document import document
-from bsplib.profiler.report.rows import MOST_ROWS, SORTS
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
 from bsplib.tools.cli import main as bsp
@@ -97,63 +95,6 @@ def test_runs_that_repeat_each_other_have_intervals_over_all_of_them(script):
     assert alone["repeats"] == [repeats]
 
 
-def test_a_run_names_the_rates_of_its_losses(ask):
-    assert ask()["runs"][0]["rates"]["source"] == "ideal"
-    rates = ask("--machine", "ideal:g=2e-9,l=1e-5", "--speed", "0.5x")["runs"][0]["rates"]
-    assert rates == {
-        "g_s_per_byte": 2e-9,
-        "l_s_per_superstep": 1e-5,
-        "h_rule": "max",
-        "computation_ratio": 2.0,
-        "source": "ideal",
-        "note": "",
-    }
-
-
-def test_nodes_have_costs_by_process_and_edges_name_their_nodes(ask):
-    run = ask()["runs"][1]
-    nodes = {node["id"]: node for node in run["nodes"]}
-    root = nodes[run["root"]]
-    assert (root["name"], root["kind"], root["supersteps"]) == ("body", "function", 5)
-    assert root["comp_by_process_s"] == pytest.approx([5e-3, 5e-3, 15e-3, 5e-3])
-    assert root["comp_max_s"] == pytest.approx(15e-3)
-    assert root["comp_avg_s"] == pytest.approx(sum(root["comp_by_process_s"]) / 4)
-    assert root["h_by_process_bytes"] == [40, 40, 40, 40]
-    (edge,) = [edge for edge in run["edges"] if nodes[edge["callee"]]["sync"] == "sync"]
-    assert edge["caller"] == run["root"]
-    assert edge["loss_s"] == pytest.approx(run["loss_s"])
-
-
-def test_choices_of_rows_hold_for_the_document_too(ask):
-    nodes = ask("--depth", 0)["runs"][0]["nodes"]
-    assert [node["name"] for node in nodes] == ["body"]
-    nodes = ask("--sort", "name", "--top", 1)["runs"][1]["nodes"]
-    assert [node["name"] for node in nodes] == ["body"]
-    run = ask("--metric", "comp-imb", "--top", 1)["runs"][1]
-    assert run["path"]["name"] == "comp-imb"
-    assert len(run["path"]["nodes"]) == 2
-    assert run["edges"] == []
-
-
-def test_without_a_number_all_nodes_are_listed(script):
-    program = script(1)
-    for number in range(100):
-        program.step(f"main stage_{number}:{number}", w=1)
-    (run,) = document(Profile(Trace((program.run(),))).runs)["runs"]
-    assert len(run["nodes"]) == 201
-
-
-def test_of_one_node_its_callers_and_callees_are_listed(script):
-    program = script(1)
-    program.step("main a shared x:1", w=1)
-    program.step("main b shared x:1", w=1)
-    entries = Profile(Trace((program.run(),))).runs
-    (run,) = document(entries, node="shared")["runs"]
-    assert {node["name"] for node in run["nodes"]} == {"a", "b", "shared", "x"}
-    (run,) = document(entries, node="shared", choice=RowChoice("name", top=1))["runs"]
-    assert {node["name"] for node in run["nodes"]} == {"a"}
-
-
 def test_texts_from_a_trace_are_made_safe(script):
     program = script(1)
     program.step(f"main {HOSTILE}", w=1)
@@ -180,12 +121,6 @@ def test_what_cannot_be_printed_is_one_sentence_and_nothing_else(trace, options,
     assert done.exit_code in {1, 2}
     assert done.stdout == ""
     assert words in done.stderr
-
-
-def test_the_command_has_the_orders_and_the_rows_of_the_report():
-    options = {option.name: option for option in bsp.commands["report"].params}
-    assert tuple(options["sort"].type.choices) == SORTS
-    assert f"[default: {MOST_ROWS};" in options["top"].help
 
 
 def test_zero_rows_means_all(script, tmp_path):

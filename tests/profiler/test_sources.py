@@ -79,23 +79,6 @@ def test_the_lines_of_a_cost_centre_are_the_innermost_function_around_it(program
     assert read(program, 14)[1:3] == (13, tuple(PROGRAM.split("\n")[12:14]))
 
 
-def test_a_function_begins_with_its_decorators_and_ends_with_its_last_line(program, read):
-    for line in (9, 10, 11, 15, 16):
-        assert read(program, line)[1:3] == (9, tuple(PROGRAM.split("\n")[8:16]))
-
-
-def test_a_lambda_is_shown_inside_the_function_around_it(program, read):
-    assert read(program, 12).first == 9
-
-
-def test_a_line_in_no_function_is_shown_with_its_surroundings(tmp_path, read):
-    path = tmp_path / "long.py"
-    path.write_text("".join(f"x = {number}\n" for number in range(1, 101)))
-    excerpt = read(path, 50)
-    assert (excerpt.first, excerpt.lines[0], excerpt.lines[-1]) == (30, "x = 30", "x = 70")
-    assert read(path, 3).first == 1
-
-
 def test_of_a_long_function_the_lines_around_the_node_are_shown(tmp_path, read):
     path = tmp_path / "long.py"
     path.write_text("def f():\n" + "    pass\n" * 5000)
@@ -123,19 +106,9 @@ def test_a_file_that_changed_since_the_run_is_not_shown_and_says_so(program, rea
     assert read(program, 6, ran)[2:] == ((), f"{program} {CHANGED}")
 
 
-def test_a_file_without_a_digest_in_the_trace_is_not_shown(program, read):
-    excerpt = read(program, 6, None)
-    assert excerpt.lines == ()
-    assert excerpt.note.startswith(f"{program} {UNKNOWN}")
-
-
 def test_a_trace_learns_nothing_of_a_file_whose_digest_it_does_not_have(tmp_path, read):
     gone = tmp_path / "gone.py"
     assert read(gone, 6, None).note.startswith(f"{gone} {UNKNOWN}")
-
-
-def test_the_same_file_is_shown_whichever_computer_the_run_was_on(program, read):
-    assert read(program, 6, host="far away").note == ""
 
 
 def test_a_folder_of_sources_has_the_files_of_another_computer(program, read, tmp_path):
@@ -149,46 +122,12 @@ def test_a_folder_of_sources_has_the_files_of_another_computer(program, read, tm
     assert read(name, 6, None, folder)[1:] == (4, tuple(PROGRAM.split("\n")[3:6]), DOUBT)
 
 
-def test_in_a_folder_of_sources_a_file_that_ran_is_found_before_others(program, read, tmp_path):
-    folder = tmp_path / "copies"
-    (folder / "app").mkdir(parents=True)
-    (folder / "app" / "solve.py").write_text("another\n")
-    shutil.copy(program, folder / "solve.py")
-    assert read("/far/away/app/solve.py", 6, program, folder).first == 4
-
-
 @pytest.mark.parametrize("name", ["../solve.py", "/x/../solve.py", "link.py"])
 def test_nothing_outside_a_folder_of_sources_is_shown(program, read, tmp_path, name):
     folder = tmp_path / "copies"
     folder.mkdir()
     (folder / "link.py").symlink_to(program)
     assert read(name, 6, None, folder).lines == ()
-
-
-def test_a_relative_name_begins_at_the_folder_of_the_run(program, read, monkeypatch):
-    assert read("solve.py", 6, program).note == "solve.py is not on this computer."
-    assert read("solve.py", 6, folder=str(program.parent)).first == 4
-    monkeypatch.chdir(program.parent)
-    assert read("solve.py", 6).first == 4
-    assert read("solve.py", 6, folder=["no", "text"]).first == 4
-
-
-def test_a_missing_file_says_so(tmp_path, read):
-    excerpt = read(tmp_path / "gone\x1b.py", 6)
-    shown = f"{tmp_path}/gone\\x1b.py"
-    assert excerpt == (shown, 6, (), f"{shown} is not on this computer.")
-
-
-def test_a_line_that_is_gone_says_so(program, read):
-    assert read(program, 99).note == "Line 99 is missing: the file has 16 lines now."
-
-
-def test_only_python_files_are_read(tmp_path, read):
-    secret = tmp_path / "id_rsa"
-    secret.write_text("secret\n")
-    excerpt = read(secret, 1)
-    assert excerpt.lines == ()
-    assert excerpt.note == f"{secret} cannot be read: its name does not end in .py."
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
@@ -213,23 +152,6 @@ def test_a_file_that_is_no_text_says_so(tmp_path, read, content):
     assert read(path, 1).note == f"{path} cannot be read: it is not a text."
 
 
-def test_a_name_with_a_nul_is_no_crash(read):
-    assert read("x\0.py", 1).note.startswith(r"x\x00.py ")
-
-
-@pytest.mark.parametrize("text", ["def (:\n", "(" * 5000 + "\n", "-" * 50_000 + "1\n", "\0\n"])
-def test_a_file_that_is_no_python_is_shown_all_the_same(tmp_path, read, text):
-    path = tmp_path / "x.py"
-    path.write_text(text)
-    assert read(path, 1).lines[0] == text.rstrip("\n")
-
-
-def test_a_file_in_its_own_encoding_is_read(tmp_path, read):
-    path = tmp_path / "x.py"
-    path.write_bytes("# coding: latin-1\nname = 'Größe'\n".encode("latin-1"))
-    assert read(path, 2).lines[1] == "name = 'Größe'"
-
-
 def test_the_lines_of_a_run_are_limited(program, script, monkeypatch):
     monkeypatch.setattr(sources, "MAX_LINES", 8)
     maker = script(1)
@@ -238,12 +160,6 @@ def test_the_lines_of_a_run_are_limited(program, script, monkeypatch):
     found = read_sources(build(maker.run(sources=digests(program))))
     assert [len(excerpt.lines) for excerpt in found.excerpts] == [8, 0]
     assert found.excerpts[1].note == "The source is left out: only 8 lines of a run are shown."
-
-
-def test_the_root_of_a_run_without_records_has_no_source(script):
-    callgraph = build(script(1).run())
-    (excerpt,) = read_sources(callgraph).excerpts
-    assert excerpt.note == "The trace names no file for this function."
 
 
 def test_no_other_module_opens_the_files_that_a_trace_names():

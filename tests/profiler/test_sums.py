@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bsplib.directions import Direction
 from bsplib.profiler import _numbering, window
-from bsplib.profiler._numbering import finder, grouped_sums, ranked, stable_order
 from bsplib.profiler.costs import (
     METRICS,
-    computation_ns,
-    h_relation,
-    partner_records,
-    superstep_numbers,
 )
-from bsplib.profiler.survey import root_count, survey
+from bsplib.profiler.survey import survey
 from bsplib.recording import tables
 from bsplib.sync_kinds import Kind
 
@@ -163,75 +157,3 @@ def test_costs_of_any_origins_are_those_of_their_records(run):
             assert cost[metric].maximum * unit == pytest.approx(top[row])
             assert cost[metric].minimum * unit == pytest.approx(low[row])
             assert np.array(cost[metric].pie) * unit == pytest.approx(pie)
-
-
-def test_the_origin_of_a_record_is_its_stack_with_the_kind_of_its_sync(run):
-    sums = survey(run).sums
-    found = [sums.origins[origin] for origin in sums.origin_of(run.records)]
-    assert found == list(
-        zip(run.records["stack"].tolist(), map(Kind, run.records["kind"]), strict=True)
-    )
-
-
-def test_partners_and_bytes_are_those_of_a_search(run):
-    partners, h = plain_h(run)
-    assert partner_records(run).tolist() == partners
-    assert np.array_equal(h_relation(run), h)
-
-
-def test_supersteps_are_numbered_by_group_and_number(run):
-    pairs = list(zip(run.records["group"].tolist(), run.records["superstep"].tolist(), strict=True))
-    place = {pair: number for number, pair in enumerate(sorted(set(pairs)))}
-    assert superstep_numbers(run).tolist() == [place[pair] for pair in pairs]
-
-
-def test_what_is_computed_from_read_only_records_is_kept(run):
-    assert computation_ns(run) is not computation_ns(run)
-    assert not run.derived
-    run.records.setflags(write=False)
-    run.traffic.setflags(write=False)
-    assert computation_ns(run) is computation_ns(run)
-    assert h_relation(run)[0] is h_relation(run)[0]
-    assert not superstep_numbers(run).flags.writeable
-    assert not replace(run, records=run.records.copy()).derived
-
-
-def test_supersteps_of_the_root_that_ended_with_a_sync_are_counted(run):
-    assert root_count(run) == 12
-
-
-def test_a_partner_without_a_record_in_the_superstep_is_none(script):
-    program = script(3)
-    program.step("main", puts=[(0, 1, 8)])
-    program.step(["main", None, "main"], puts=[(0, 1, 8), (0, 2, 8)])
-    assert partner_records(program.run()).tolist() == [1, -1, 4]
-
-
-def test_values_are_ranked_as_by_a_sort():
-    values = np.random.default_rng(1).integers(0, 50, 30)
-    different, position = ranked(values)
-    assert different.tolist() == sorted(set(values.tolist()))
-    assert np.array_equal(different[position], values)
-    assert [part.tolist() for part in ranked(np.empty(0, np.int64))] == [[], []]
-
-
-def test_values_are_ordered_as_by_a_sort():
-    values = np.random.default_rng(2).integers(0, 9, 40)
-    assert np.array_equal(stable_order(values), np.argsort(values, kind="stable"))
-    many = np.random.default_rng(2).permutation(2**16 + 1)
-    assert np.array_equal(stable_order(many), np.argsort(many, kind="stable"))
-
-
-def test_keys_are_found_where_they_are():
-    keys = np.array([7, 3, 40, 0])
-    assert finder(keys, 50)(np.array([0, 1, 40, 49, 7])).tolist() == [3, -1, 2, -1, 0]
-
-
-@pytest.mark.parametrize("place", [[0, 0, 0, 0], [0, 0, 1, 2], [2, 0, 1, 0]])
-def test_sums_of_groups_are_the_same_in_any_order(place):
-    rows = np.array([[1.0, 2.0, 4.0, 8.0], [16.0, 32.0, 64.0, 128.0]])
-    sums = grouped_sums(np.array(place), rows, max(place) + 1)
-    expected = np.zeros((2, max(place) + 1))
-    for column, at in enumerate(place):
-        expected[:, at] += rows[:, column]
-    assert sums.tolist() == expected.tolist()

@@ -17,11 +17,6 @@ from bsplib.profiler.window import restricted
 from bsplib.record.join import join
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
-from tests.bsplib.random_programs.checks import record
-from tests.bsplib.random_programs.generator import Narrow
-from tests.bsplib.random_programs.generator import programs as random_programs
-from tests.bsplib.random_programs.program import charging_main
-from tests.bsplib.random_programs.seeded import program_of
 from tests.drawn import examples
 from tests.record.made_ranks import written
 from tests.record.test_join_files import any_calls
@@ -48,11 +43,6 @@ def checked(run, rates=RATES):
 @given(st.data())
 def test_the_book_of_any_run_on_another_machine_adds_up(script, data):
     checked(data.draw(programs(script, one_stack=False)).run())
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_the_book_of_real_processes_on_another_machine_adds_up(seed):
-    checked(record(program_of(seed, Narrow), "shm")[1])
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -109,14 +99,6 @@ def test_any_program_has_the_book_of_the_machine_on_which_it_is(tmp_path, kinds,
     assert_alike(retimed(here, rates_of_run(here)), here)
     assume(len(here.records) == len(there.records))  # a broadcast has the stages that pay there
     assert_alike(retimed(here, rates_on(machine, here)), there)
-
-
-@pytest.mark.slow
-@examples(20, suppress_health_check=list(HealthCheck))
-@given(random_programs())
-def test_random_programs_on_their_own_machine_stay_as_they_are(program):
-    _, run = record(program, "sim", body=charging_main)
-    assert_alike(retimed(run, rates_of_run(run)), run)
 
 
 @pytest.mark.parametrize(

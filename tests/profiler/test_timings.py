@@ -80,14 +80,6 @@ def test_columns_that_are_no_variables_are_left_out_by_name(tmp_path):
         read_timings(path)
 
 
-def test_a_name_that_cannot_stand_in_a_formula_is_changed(tmp_path):
-    path = tmp_path / "data.csv"
-    path.write_text("matrix size,log,time\n1,1,2\n3,4,4\n")
-    timings = read_timings(path)
-    assert list(timings.values) == ["matrix_size", "log_"]
-    assert timings.renamed == {"matrix size": "matrix_size", "log": "log_"}
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -119,13 +111,6 @@ def test_what_is_no_table_is_one_sentence(tmp_path, text, words):
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_of_bytes_is_refused(tmp_path):
-    path = tmp_path / "data.csv"
-    path.write_bytes(b"\xff\xfe\x00\x01")
-    with pytest.raises(TimingsError, match="is no text in UTF-8"):
-        read_timings(path)
-
-
 # -- Extra-P -----------------------------------------------------------------------------------
 
 
@@ -141,15 +126,6 @@ def test_a_region_has_to_be_chosen_among_several(tmp_path):
     with pytest.raises(TimingsError, match=r"no region 'x'; choose one of sort, main->merge"):
         read_timings(path, region="x")
     assert read_timings(path, region="sort").times.tolist() == [1, 2]
-
-
-def test_the_json_lines_of_extrap_are_read(tmp_path):
-    path = tmp_path / "input.jsonl"
-    lines = [{"params": {"p": p}, "value": [2.0 * p, 3.0 * p]} for p in (1, 2, 4)]
-    path.write_text("\n".join(map(json.dumps, lines)))
-    timings = read_timings(path)
-    assert timings.values["p"].tolist() == [1, 2, 4]
-    assert timings.times.tolist() == [2, 4, 8]
 
 
 def test_what_is_written_for_extrap_is_read_again(tmp_path):
@@ -178,39 +154,11 @@ def test_the_formula_of_a_user_is_fitted():
     assert not model.is_chosen
 
 
-def test_a_result_can_be_printed():
-    text = str(fit_timings(table(), "f[0]*P + f[1]*(N/P)*log2(N/P)"))
-    assert text.startswith("t = f[0]*P + f[1]*(N/P)*log2(N/P)\n")
-    for word in ("(N/P)*log2(N/P)", "2e-09", "misfit 0.0%", "20 points"):
-        assert word in text
-
-
 def test_a_wrong_formula_is_doubted_and_better_terms_are_named():
     model = fit_timings(table(), "f[0] + f[1]*N/P")
     assert "f[0]*P + f[1]*(N/P)*log2(N/P)" in model.fit.doubt
     assert f"Doubt: {model.fit.doubt}." in str(model)
     assert model.as_json()["doubt"] == model.fit.doubt
-
-
-def test_a_formula_that_fits_is_not_doubted():
-    assert not fit_timings(table(), "f[0]*P + f[1]*(N/P)*log2(N/P)").fit.doubt
-
-
-def test_formulas_that_predict_the_same_are_no_doubt():
-    sizes, counts = (np.array(column, float) for column in zip(*GRID, strict=True))
-    times = (4e-5 * counts + 5e-9 * sizes * (counts - 1) / counts).round(7)
-    text = str(fit_timings(Timings.of({"N": sizes, "P": counts}, times, time="t")))
-    assert "do not tell" not in text
-
-
-def test_a_boundary_is_shown_with_its_coefficients():
-    size = 2.0 ** np.arange(8, 22)
-    times = 1e-9 * size * np.where(size > 2**15, 2, 1)
-    model = fit_timings(Timings.of({"N": size}, times), "f[0]*N")
-    assert model.fit.breaks == ("N > 32768",)
-    assert model.fit.coefficients == pytest.approx([1e-9, 1e-9])
-    assert "a coefficient changes where N > 32768" in str(model)
-    assert model.predict(N=2**25).times == pytest.approx(2e-9 * 2**25)
 
 
 def test_a_break_is_found_without_a_formula():
@@ -279,26 +227,6 @@ def test_what_cannot_be_fitted_is_one_sentence(values, formula, words):
         fit_timings(Timings.of(values, [1.0]), formula)
 
 
-def test_values_of_zero_are_fitted():
-    size = np.array([0.0, 1, 2, 4, 8, 16, 32])
-    model = fit_timings(Timings.of({"N": size}, 2 + 3 * size))
-    assert model.predict(N=64).times == pytest.approx(194)
-
-
-def test_a_single_point_is_enough_for_one_parameter():
-    model = fit_timings(Timings.of({"N": [8]}, [16.0]), "f[0]*N")
-    assert model.predict(N=16).times == pytest.approx(32)
-    assert "N is 8 in all measurements" in " ".join(model.untried)
-
-
-def test_a_prediction_needs_every_variable_and_no_other():
-    model = fit_timings(table(), "f[0]*P + f[1]*N/P")
-    with pytest.raises(TimingsError, match="a prediction needs a value of P"):
-        model.predict(N=8)
-    with pytest.raises(TimingsError, match="there is no variable Q; the variables are N, P"):
-        model.predict(N=8, P=1, Q=1)
-
-
 @pytest.mark.lengthy
 def test_the_number_of_processes_may_have_any_name():
     timings = table()
@@ -307,13 +235,6 @@ def test_the_number_of_processes_may_have_any_name():
     assert model.predict(N=2**16, who=32).times == pytest.approx(time_of(2**16, 32), rel=0.02)
     with pytest.raises(TimingsError, match="there is no variable nobody"):
         fit_timings(renamed, processes="nobody")
-
-
-@pytest.mark.lengthy
-def test_a_plot_is_drawn(tmp_path):
-    model = fit_timings(table(), "f[0]*P + f[1]*(N/P)*log2(N/P)")
-    model.plot(tmp_path / "fit.png")
-    assert (tmp_path / "fit.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.lengthy
@@ -333,16 +254,6 @@ def test_a_plot_has_a_curve_for_each_value_of_another_variable(over, by, labels)
 
 
 @pytest.mark.lengthy
-def test_the_command_prints_the_formula_and_what_it_predicts(csv_file):
-    done = bsp(csv_file, "--time", "t", "--at", "N=2^16,P=32")
-    assert done.exit_code == 0, done.output
-    sentence, formula = done.output.split("\nt = ")
-    assert sentence.startswith(f"at N = 65536, P = 32: t = {time_of(65536, 32):.4g}, ")
-    assert sentence.endswith(" (90%); most of it P")
-    assert formula.startswith("f[0]*P + f[1]*(N/P)*log2(N/P)\n")
-
-
-@pytest.mark.lengthy
 def test_the_command_writes_json_a_plot_and_a_file_for_extrap(csv_file, tmp_path):
     out = {name: tmp_path / f"o.{name}" for name in ("json", "svg", "jsonl")}
     formula = "f[0]*P + f[1]*(N/P)*log2(N/P)"
@@ -359,11 +270,6 @@ def test_the_command_writes_json_a_plot_and_a_file_for_extrap(csv_file, tmp_path
     assert len(found["measured"]) == len(GRID)
     assert "<svg" in out["svg"].read_text()
     assert len(out["jsonl"].read_text().splitlines()) == len(GRID)
-
-
-def test_json_on_the_standard_output_is_alone_there(csv_file):
-    done = bsp(csv_file, "--time", "t", "--formula", "f[0]*P + f[1]*N/P", "--model-out", "-")
-    assert json.loads(done.stdout)["format"] == "bsp predict"
 
 
 @pytest.mark.parametrize(

@@ -37,12 +37,6 @@ def test_a_fixed_straggler_is_named_with_its_function_line_and_caller(script):
     assert (sentence.kind, sentence.seconds) == ("fixed", pytest.approx(750e-9))
 
 
-def test_figures_of_one_unit_name_it_once(script):
-    program = script(2)
-    program.step("main", w=[500, 100])
-    assert first(program).text.startswith("200 of 500 ns (40%) are lost")
-
-
 def test_a_rotating_straggler_is_told_from_a_fixed_one(script):
     program = script(4)
     for number in range(40):
@@ -63,15 +57,6 @@ def test_one_bad_superstep_of_a_thousand_is_named(script, noise):
     assert sentence.superstep == 612
 
 
-def test_a_place_that_is_passed_once_has_a_fixed_straggler(script):
-    program = script(4)
-    program.step("main sort", w=[100, 10, 10, 10])
-    assert (
-        "are lost in sort (app.py line 12), computed from the beginning to line 2 of main"
-        in first(program).text
-    )
-
-
 def test_what_one_process_does_alone_after_the_last_sync_is_named(script):
     program = script(4)
     program.step("main", w=10)
@@ -81,26 +66,6 @@ def test_what_one_process_does_alone_after_the_last_sync_is_named(script):
         "straggler); shared evenly the run would take 42.5 ns, as short there as on the others "
         "20.0 ns."
     )
-
-
-def test_a_straggler_in_a_branch_of_its_own_is_named_with_the_branch(script):
-    program = script(8)
-    for _ in range(10):
-        program.step([*["main light"] * 7, "main heavy"], w=[10] * 7 + [90])
-    sentence = first(program)
-    assert sentence.kind == "fixed"
-    assert "are lost in heavy (app.py line 22), by process 7 in 10 supersteps" in sentence.text
-    assert "in a branch of its own)" in sentence.text
-
-
-def test_one_who_waits_behind_a_collective_is_found_at_the_line_that_called_it(script):
-    program = script(4)
-    stack = "main solve:25 bsplib/collectives.py/allreduce:7"
-    for _ in range(10):
-        program.step(stack, w=[5, 5, 5, 95])
-        program.step(stack, w=1)
-    text = first(program).text
-    assert "are lost in solve (app.py line 25 · allreduce), called by main" in text
 
 
 @pytest.mark.parametrize(
@@ -140,21 +105,6 @@ def test_one_process_that_sends_or_gets_all_is_told_what_two_stages_would_take(
     )
 
 
-@pytest.mark.parametrize(
-    "puts",
-    [
-        [(0, 1, 900), (0, 2, 900), (0, 3, 800)],
-        [(0, 1, 900), (0, 2, 900)],
-        [(0, 1, 900), (0, 2, 900), (0, 3, 900), (1, 2, 8)],
-    ],
-)
-def test_two_stages_are_no_remedy_where_not_one_process_sends_all_others_as_much(script, puts):
-    program = script(4)
-    for _ in range(10):
-        program.step("main gather", transfer=2800, puts=puts)
-    assert "in two stages" not in first(program, Rates(1e-9, 1e-7)).text
-
-
 def test_a_run_bound_by_communication_is_told_what_an_even_distribution_would_take(script):
     program = script(4)
     for number in range(40):
@@ -188,29 +138,6 @@ def test_who_is_late_since_its_transfers_took_long_is_named_where_these_were(scr
     assert "are lost in collect" in verdict.sentences[0].text
 
 
-def test_a_fan_in_to_changing_processes_rotates(script):
-    program = script(4)
-    for number in range(40):
-        root = number % 4
-        program.step("main gather", puts=[(pid, root, 900) for pid in range(4) if pid != root])
-    sentence = first(program, DEAR_BYTES)
-    assert "by transfers to another process each time in 40 supersteps" in sentence.text
-    assert "(rotating fan-in)" in sentence.text
-
-
-def test_a_fixed_straggler_inside_sub_groups_is_found(script):
-    program = script(4)
-    for _ in range(6):
-        with program.partition(2, 2) as (left, right):
-            for _ in range(5):
-                program.step("main inner", w=[10, 100], group=left)
-                program.step("main inner", w=[10, 20], group=right)
-        program.step("main")
-    book = book_graph(program.reading().callgraph, FREE)
-    (worst,) = [loss for loss in book.losses if loss.kind == "fixed"]
-    assert worst.pids == (1,)
-
-
 def test_too_many_supersteps_are_named_where_l_outweighs_w_and_g_h(script):
     program = script(4)
     for _ in range(50):
@@ -223,23 +150,6 @@ def test_too_many_supersteps_are_named_where_l_outweighs_w_and_g_h(script):
         "follow with next to nothing between (too many supersteps); with one superstep for each "
         "row of them the run would take 970 ns, with half as many 1.22 µs."
     )
-
-
-def test_all_places_with_too_many_supersteps_share_a_sentence(script):
-    program = script(4)
-    for number in range(5):
-        for _ in range(20 + number):
-            program.step(f"main tick{number}", w=1)
-    (sentence,) = book_graph(program.reading().callgraph, Rates(0.0, 10e-9)).verdict().sentences
-    assert sentence.text.startswith(
-        "1.09 of 1.21 µs (90%) could be saved in tick4 (app.py line 52), where 109 supersteps"
-    )
-
-
-def test_a_place_that_is_passed_once_does_not_have_too_many_supersteps(script):
-    program = script(4)
-    program.step("main", w=1)
-    assert book_graph(program.reading().callgraph, Rates(0.0, 1e-3)).verdict().balanced
 
 
 def test_a_balanced_run_is_called_balanced(script):
@@ -262,31 +172,6 @@ def test_a_run_that_ends_before_its_first_superstep_is_not_said_to_lose_somethin
     )
 
 
-def test_a_small_loss_that_no_other_hides_is_said_to_save_what_is_lost(script):
-    program = script(2)
-    program.step("main late", w=[1000, 2000])
-    run = program.run()
-    last = int(run.records["end"].max())
-    life = Lifetime(-60_000, (-60_000,) * 2, (0, 0), (last, last), last, last)
-    verdict = book_graph(build(replace(run, lifetime=life)), FREE).verdict()
-    (sentence,) = verdict.sentences
-    assert sentence.text.startswith("500 ns of 2.00 µs (25%) are lost in late")
-    assert "; shared evenly the run would take 61.5 µs instead of 62.0 µs" in sentence.text
-
-
-def test_losses_in_many_places_are_called_spread_with_the_function_above_most_of_them(script):
-    program = script(2)
-    program.step("main", w=100)
-    for number in range(40):
-        program.step(f"main solve inner{number}", w=[10, 0])
-    verdict = book_graph(program.reading().callgraph, FREE).verdict()
-    (sentence,) = verdict.sentences
-    assert not verdict.balanced
-    assert sentence.kind == "spread"
-    assert sentence.text.startswith("200 of 500 ns (40%) are lost in waiting for other processes")
-    assert sentence.text.endswith("half of it or more is lost below solve.")
-
-
 def test_waiting_for_a_core_is_no_imbalance(script):
     program = script(4)
     for _ in range(10):
@@ -298,17 +183,6 @@ def test_waiting_for_a_core_is_no_imbalance(script):
     assert sentence.seconds == pytest.approx(750e-9)
     # With a core for each, the process that computes longest takes 400 ns.
     assert sentence.without_s == pytest.approx(400e-9)
-
-
-def test_waiting_for_a_core_comes_first_where_more_cores_would_save_most(script):
-    program = script(4)
-    for _ in range(10):
-        program.step("main relax", w=[100] * 4, cpu=[20, 20, 20, 40])
-        program.step("main uneven", w=[60, 20, 20, 20])
-    kinds = [
-        each.kind for each in book_graph(program.reading().callgraph, FREE).verdict().sentences
-    ]
-    assert kinds[:2] == ["waiting for a core", "fixed"]
 
 
 def test_a_verdict_has_at_most_five_sentences_the_greatest_loss_first(script):
@@ -352,17 +226,6 @@ def test_time_blocked_is_told_from_waiting_for_a_core(script):
     assert book.book.whole()["core"] == 0
 
 
-def test_who_waits_for_a_blocked_process_is_part_of_its_sentence(script):
-    program = script(2)
-    for _ in range(10):
-        program.step("main load", w=[20, 100])
-    book = measured(program, comp_cpu=[20, 20], comp_ready=[0, 0])
-    (sentence,) = book.verdict().sentences
-    assert sentence.kind == "blocked"
-    assert sentence.seconds == pytest.approx(800e-9)
-    assert sentence.without_s == pytest.approx(200e-9)
-
-
 def test_who_is_blocked_in_a_sub_group_is_named_there_with_all_who_wait(script):
     program = script(4)
     for _ in range(10):
@@ -380,19 +243,6 @@ def test_who_is_blocked_in_a_sub_group_is_named_there_with_all_who_wait(script):
         "600 ns of 1.00 µs (60%) are lost in wait (app.py line 22), by process 1" in sentence.text
     )
     assert sentence.without_s == pytest.approx(400e-9)
-
-
-def test_one_process_of_many_sub_groups_is_named_though_others_lose_a_little(script):
-    program = script(2)
-    for _ in range(10):
-        with program.partition(1, 1) as (left, right):
-            program.step("main smooth", w=100, group=left)
-            program.step("main smooth", w=21, group=right)
-        program.step("main")
-    run = program.run()
-    run.records["comp_cpu"], run.records["comp_ready"] = 20, 0
-    (sentence,) = book_graph(build(run), FREE).verdict().sentences
-    assert "are lost in smooth (app.py line 12), by process 0" in sentence.text
 
 
 def test_a_run_bound_by_communication_is_told_so_with_its_bytes_and_the_greatest_h(script):
@@ -457,18 +307,6 @@ def test_a_sentence_names_the_seconds_of_its_own_process_only(script):
     sentences = book_graph(program.reading().callgraph, FREE).verdict().sentences
     assert sentences[0].seconds == pytest.approx(6 * 75e-9, rel=0.2)
     assert "process 3" in sentences[0].text
-
-
-def test_sentences_are_in_the_order_of_what_the_run_would_save(script):
-    program = script(3)
-    # Without the excess of either process 0 or 1 the other one is still waited for.
-    for _ in range(10):
-        program.step("main hidden", w=[100, 99, 0])
-        program.step("main plain", w=[80, 20, 20])
-    verdict = book_graph(program.reading().callgraph, FREE).verdict()
-    assert [sentence.without_s for sentence in verdict.sentences] == sorted(
-        sentence.without_s for sentence in verdict.sentences
-    )
 
 
 def test_sentences_and_the_last_one_add_up_to_the_elapsed_time(script):

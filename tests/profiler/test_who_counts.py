@@ -12,7 +12,6 @@ from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import METRICS, record_costs
 from bsplib.profiler.critical import critical_path
 from bsplib.recording.trace import read_trace
-from bsplib.sync_kinds import Kind
 from tests.drawn import examples
 
 MILLISECOND = 1_000_000
@@ -48,19 +47,6 @@ def recorded(main, nprocs, folder):
     bsplib.run(main, nprocs=nprocs, backend="sim", profile=path)
     (run,) = read_trace(path).runs
     return run
-
-
-def test_one_process_that_charges_in_a_sub_group_of_sixteen_processors(read, tmp_path):
-    def main(bsp):
-        bsp.charge(0.0)  # the clocks of all move by charges alone
-        with bsp.partition([1, 16]) as sub:
-            if bsp.pid == 0:
-                sub.charge(1.0)
-            sub.sync()
-
-    reading = read(build(recorded(main, 16, tmp_path)))
-    (root,) = [name for name in reading.ids if name.endswith("main")]
-    assert percentages(reading, root) == (6, 0)
 
 
 def heavy(bsp):
@@ -107,15 +93,6 @@ def test_processes_that_rest_while_others_are_in_a_split_count_0(read, tmp_path)
     assert percentages(reading, "light") == (100, 100)
     for _, cost in reading.callgraph.graph.nodes(data="cost"):
         assert cost.comp.average == pytest.approx(sum(cost.comp.pie) / 8)
-
-
-def test_oblivious_supersteps_are_matched_by_their_number(script):
-    program = script(2)
-    program.step("main:7", w=[10, 40], waits=[5, 0], kind=Kind.OBLSYNC)
-    program.step(["main:7", "main:8"], w=[30, 20], waits=[0, 3], kind=Kind.OBLSYNC)
-    reading = program.reading()
-    assert reading.ns("app.py line 7") == (40 + 30, (10 + 40 + 30) / 2, 10 + 0)
-    assert reading.ns("app.py line 8") == (20, 20 / 2, 0)
 
 
 # -- any run --------------------------------------------------------------------------------
@@ -192,13 +169,3 @@ def test_any_run_is_summed_over_all_processes_of_each_group(script, data):
         top, mean, low, count = expected(run, chosen, comp)[0]
         assert reading.ns(name) == pytest.approx((top, mean, low))
         assert reading.cost(name).count == count
-
-
-@examples(100)
-@given(st.data())
-def test_the_average_of_a_node_is_the_sum_of_its_pie_over_the_processes_of_the_run(script, data):
-    reading = data.draw(programs(script)).reading()
-    for _, cost in reading.callgraph.graph.nodes(data="cost"):
-        for metric in METRICS:
-            pie = cost[metric].pie
-            assert cost[metric].average == pytest.approx(sum(pie) / len(pie))

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
 
 from bsplib.errors import UsageError
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import h_relation
-from bsplib.profiler.window import restricted, root_supersteps
+from bsplib.profiler.window import restricted
 
 
 @pytest.fixture
@@ -27,10 +24,6 @@ def program(script):
     return program
 
 
-def test_a_record_of_a_nested_sub_group_took_place_in_the_superstep_of_the_root(program):
-    assert root_supersteps(program.run()).tolist() == [0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2]
-
-
 def test_a_range_keeps_its_supersteps_with_all_their_sub_groups(program):
     part = restricted(program.run(), 1, 1)
     assert part.records["group"].tolist() == [2, 3, 3, 1, 1, 0, 0]
@@ -45,18 +38,6 @@ def test_the_traffic_of_a_range_still_belongs_to_the_records_that_asked(program)
     assert h_in.tolist() == [0, 0, 0, 0, 3, 5, 0, 0, 100]
 
 
-def test_so_does_it_where_each_process_has_its_records_in_a_row_as_in_a_file(program):
-    """The record of process 1 before the range is alone between those of the two processes."""
-    run = program.run()
-    order = np.argsort(run.records["pid"], kind="stable")
-    traffic = run.traffic.copy()
-    traffic["record"] = np.argsort(order)[traffic["record"]]
-    in_rows = replace(run, records=run.records[order], traffic=traffic)
-    h_out, h_in = h_relation(restricted(in_rows, 1, 2))
-    assert h_out.tolist() == [0, 3, 0, 100, 0, 0, 0, 5, 0]
-    assert h_in.tolist() == [0, 0, 5, 0, 0, 0, 3, 0, 100]
-
-
 def test_costs_of_the_parts_of_a_run_add_up_to_those_of_the_whole(program):
     run = program.run()
 
@@ -65,17 +46,6 @@ def test_costs_of_the_parts_of_a_run_add_up_to_those_of_the_whole(program):
         return callgraph.graph.nodes[callgraph.root]["cost"].comp.maximum
 
     assert comp(restricted(run, 0, 0)) + comp(restricted(run, 1, 2)) == pytest.approx(comp(run))
-
-
-def test_the_whole_range_is_the_run_itself(program):
-    run = program.run()
-    assert restricted(run, 0, 2) is run
-
-
-def test_a_range_without_records_has_a_call_graph_of_main_alone(program):
-    part = restricted(program.run(), 5, 9)
-    assert len(part.records) == 0
-    assert len(build(part).graph) == 1
 
 
 def test_a_falling_range_is_refused_with_its_numbers(program):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import threading
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -13,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bsplib
-from bsplib.console import Console
 from bsplib.errors import TraceError
 from bsplib.profiler import window
 from bsplib.profiler.book import Book
@@ -21,26 +17,14 @@ from bsplib.profiler.departures import departures
 from bsplib.profiler.picture import picture_of
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.rates import Rates
-from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document
 from bsplib.profiler.traffic import RunTraffic
-from bsplib.recording import spool, stored, tables
-from bsplib.recording.records import RECORD, Trace
+from bsplib.recording import stored, tables
+from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace, write_trace
 from tests.drawn import examples
 
 from .test_properties import programs
-
-
-@pytest.fixture
-def short(monkeypatch):
-    """Returns a function that sets the rows of chunks and windows."""
-
-    def shorten(rows):
-        monkeypatch.setattr(tables, "ROWS", rows)
-        monkeypatch.setattr(window, "ROWS", rows)
-
-    return shorten
 
 
 def said(run):
@@ -110,46 +94,6 @@ def plain(value):
     return [plain(each) for each in value] if isinstance(value, list) else value
 
 
-@examples(25)
-@given(st.data(), st.integers(1, 12))
-def test_each_superstep_is_in_one_window_with_all_its_records_and_traffic(script, data, rows):
-    run = data.draw(programs(script, one_stack=False)).run()
-    seen, steps, sizes = [], set(), 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "ROWS", rows)
-        patch.setattr(window, "ROWS", rows)
-        for part in window.windows(run):
-            records = part.run.records[part.fresh]
-            for name in window.FIELDS:
-                assert (records[name] == run.records[name][part.position]).all()
-            here = set(zip(records["group"].tolist(), records["superstep"].tolist(), strict=True))
-            assert not here & steps
-            steps |= here
-            seen += part.position.tolist()
-            callers = part.run.traffic["record"]
-            mine = callers >= part.halo
-            expected = np.isin(run.traffic["record"], part.position)
-            assert sorted(part.position[callers[mine] - part.halo]) == sorted(
-                run.traffic["record"][expected]
-            )
-            sizes += int(part.run.traffic["bytes"][mine].sum())
-    assert sorted(seen) == list(range(len(run.records)))
-    assert sizes == run.traffic["bytes"].sum()
-
-
-def test_the_halo_is_the_last_root_superstep_before_a_window(script, short):
-    program = script(2)
-    for _ in range(5):
-        program.step("main", w=10, puts=[(0, 1, 8)])
-    short(4)
-    halos = [
-        (part.run.records["superstep"][: part.halo].tolist(), part.halo_steps)
-        for part in window.windows(program.run())
-    ]
-    assert halos[0] == ([], 0)
-    assert all(steps == 1 and len(set(halo)) == 1 and len(halo) == 2 for halo, steps in halos[1:])
-
-
 def test_records_of_a_trace_are_read_when_they_are_asked_for(tmp_path, script):
     program = script(3)
     program.step("main", w=10, puts=[(0, 1, 8)])
@@ -165,24 +109,6 @@ def test_records_of_a_trace_are_read_when_they_are_asked_for(tmp_path, script):
 def positions(run):
     """The positions of the records in all windows."""
     return sorted(np.concatenate([each.position for each in window.windows(run)]).tolist())
-
-
-def test_windows_are_the_same_after_a_run_was_read_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(spool, "ROWS_AT_FIRST", 2)
-    monkeypatch.setattr(spool, "CHUNK_ROWS", 2)
-    path = tmp_path / "run.bsp"
-
-    def main(bsp):
-        for _ in range(3):
-            bsp.sync()
-
-    bsplib.run(main, nprocs=3, profile=path)
-    (run,) = read_trace(path).runs
-    chunks = len(run.table("records").bounds)
-    before = positions(run)
-    assert len(run.records) == len(before)
-    assert len(run.table("records").bounds) < chunks
-    assert positions(run) == before
 
 
 def test_the_check_of_a_trace_notes_what_its_chunks_cover(tmp_path):
@@ -228,20 +154,6 @@ def test_a_trace_that_was_changed_while_it_is_shown_is_refused(tmp_path, script)
         Profile(Trace((run,))).runs[0].verdict()
 
 
-def test_the_next_window_is_made_while_one_is_looked_at():
-    made = threading.Event()
-
-    def make():
-        yield "first"
-        made.set()
-        yield "second"
-
-    found = window.ahead(make())
-    assert next(found) == "first"
-    assert made.wait(30)
-    assert list(found) == ["second"]
-
-
 def test_what_is_wrong_with_a_window_is_raised_where_it_is_looked_at():
     def make():
         yield "first"
@@ -251,35 +163,3 @@ def test_what_is_wrong_with_a_window_is_raised_where_it_is_looked_at():
     assert next(found) == "first"
     with pytest.raises(TraceError, match="damaged"):
         next(found)
-
-
-def test_a_column_of_equal_values_takes_the_memory_of_one():
-    sevens, eight = (
-        tables.Columns({"x": tables.constant(*each)}, each[1]) for each in ((7, 3), (8, 1))
-    )
-    both = tables.joined([sevens, sevens])["x"]
-    assert both.tolist() == [7] * 6
-    assert both.strides == (0,)
-    assert tables.joined([sevens, eight])["x"].tolist() == [7, 7, 7, 8]
-
-
-@pytest.mark.parametrize(("w", "times"), [([10, 20], 3), ([20, 20], 2)])
-def test_a_report_reads_the_records_again_only_where_something_is_lost(
-    tmp_path, script, short, monkeypatch, w, times
-):
-    program = script(2)
-    for _ in range(40):
-        program.step("main", w=w, puts=[(0, 1, 8), (1, 0, 8)])
-    short(8)
-    write_trace(tmp_path / "t.bsp", Trace((program.run(),)))
-    (profile,) = bsplib.load(tmp_path / "t.bsp").runs
-    reads = Counter()
-
-    def read(table, number, names=None):
-        reads[table.dtype == RECORD, number] += 1
-        return reader(table, number, names)
-
-    reader = stored.StoredTable.read
-    monkeypatch.setattr(stored.StoredTable, "read", read)
-    print_report([profile], console=Console(file=io.StringIO()))
-    assert reads == {(True, 0): times, (False, 0): times}  # of records, and of traffic

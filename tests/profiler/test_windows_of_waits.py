@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 
 from bsplib.profiler import window
-from bsplib.profiler.callgraph import build
-from bsplib.profiler.graph_book import book_graph
-from bsplib.profiler.rates import Rates
 from bsplib.recording import tables
 from bsplib.recording.records import MPI_CALL, WAIT, Frame
 from bsplib.sync_kinds import Kind
@@ -70,9 +67,3 @@ def test_windows_are_not_cut_where_all_wait_across(run, monkeypatch):
     for module in (tables, window):
         monkeypatch.setattr(module, "ROWS", 6)
     assert len(list(window.windows(run))) == 1
-
-
-def test_a_late_sender_is_named_at_other_rates_too(run):
-    for ratio in (None, 2.0):
-        rates = Rates(g=0.0, l=0.0) if ratio is None else Rates(g=0.0, l=0.0, ratio=ratio)
-        assert "late sender" in book_graph(build(run), rates).verdict().sentences[0].text

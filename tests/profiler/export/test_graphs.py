@@ -6,7 +6,6 @@ import pytest
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import METRICS
-from bsplib.profiler.drawing import picture
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.tables import plain_graph
 
@@ -42,23 +41,10 @@ def test_graphml_has_every_node_and_edge_with_its_numbers(broadcast):
         assert figures(whole.edges[caller, callee]["cost"]).items() <= data.items()
 
 
-def test_graphml_says_what_a_node_is(broadcast):
-    for name, data in from_graphml(broadcast).nodes(data=True):
-        node = broadcast.nodes[name]
-        known = data["name"], data["kind"], data.get("sync") or "", data["file"], data["line"]
-        assert known == (node.name, node.kind, node.sync, node.file, node.line)
-
-
 def test_graphml_names_the_run(broadcast):
     graph = from_graphml(broadcast).graph
     assert graph["root"] == broadcast.callgraph.root
     assert (graph["program"], graph["nprocs"], graph["backend"]) == ("bcast.py", 16, "shm")
-
-
-def test_the_plain_graph_can_be_written_as_json(broadcast):
-    data = networkx.node_link_data(plain_graph(book_graph(broadcast.callgraph)), edges="edges")
-    types = {type(value) for node in data["nodes"] for value in node.values()}
-    assert types == {str, int, float}
 
 
 def test_dot_has_every_node_and_edge_with_its_numbers(broadcast):
@@ -75,25 +61,10 @@ def test_dot_has_every_node_and_edge_with_its_numbers(broadcast):
         assert float(attributes["comp_max_s"]) == cost.comp.maximum
 
 
-def test_dot_draws_the_picture_with_its_shades(broadcast):
-    shades = broadcast.request.view.shades
-    graph = from_dot(broadcast)
-    for name in broadcast.nodes:
-        assert graph.get_node(name).attr["fillcolor"] == picture.fill(shades[name])
-    assert b"<svg" in graph.draw(format="svg", prog="dot")
-
-
 @pytest.mark.lengthy
 def test_dot_has_all_nodes_of_a_large_graph_unless_fewer_are_asked_for(tree):
     assert len(from_dot(tree).nodes()) == 300
     assert len(from_dot(tree, top=20).nodes()) == 20
-
-
-@pytest.mark.lengthy
-def test_dot_has_all_edges_of_a_tangle(tangle):
-    edges = tangle.callgraph.graph.edges
-    assert len(edges) > 1000
-    assert set(from_dot(tangle).edges()) == set(edges)
 
 
 @pytest.mark.parametrize("reader", [from_dot, from_graphml])
@@ -106,11 +77,6 @@ def test_hostile_names_come_back_as_they_were(hostile, reader):
             found = graph.nodes[name]["name"]
         assert found == fmt.visible(node.name)
     assert len(graph) == len(hostile.nodes)
-
-
-@pytest.mark.parametrize("reader", [from_dot, from_graphml])
-def test_a_run_without_records_is_one_node(empty, reader):
-    assert len(reader(empty)) == 1
 
 
 def test_names_of_the_run_are_no_instructions_to_networkx(calling):

@@ -5,7 +5,6 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from bsplib.profiler import critical
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.limits import TooLargeError
@@ -52,35 +51,6 @@ def test_nodes_and_edges_have_all_numbers_of_the_call_graph(broadcast):
         assert costs_of(entry) == expected(edges[entry["caller"], entry["callee"]]["cost"])
 
 
-def test_losses_are_those_of_the_book_and_add_up(broadcast):
-    profile, book = read(broadcast), broadcast.request.book
-    assert (profile["time_s"], profile["loss_s"]) == (book.main.time_s, book.main.loss_s)
-    for entry in profile["nodes"]:
-        assert entry["loss_s"] == book.nodes[entry["id"]].loss_s
-    leaves = [entry for entry in profile["nodes"] if entry["kind"] == "cost_centre"]
-    assert sum(entry["time_s"] for entry in leaves) == pytest.approx(book.main.time_s)
-    assert [loss["seconds"] for loss in profile["losses"]] == [x.seconds for x in book.losses]
-
-
-def test_the_verdict_is_that_of_the_book(broadcast):
-    profile, verdict = read(broadcast), broadcast.request.book.verdict()
-    assert [entry["text"] for entry in profile["verdict"]] == [x.text for x in verdict.sentences]
-    assert profile["balanced"] is verdict.balanced is False
-
-
-def test_the_critical_path_of_the_metric_is_there(broadcast):
-    assert read(broadcast)["path"] == {"name": "loss", "nodes": broadcast.request.book.path()}
-    (run,) = json.loads(broadcast.text("json", metric="h-abs"))["runs"]
-    path = critical.critical_path(broadcast.callgraph, "h-abs")
-    assert run["path"] == {"name": "h-abs", "nodes": path}
-
-
-def test_the_run_is_described(broadcast):
-    run = read(broadcast)
-    assert run["program"] == "bcast.py --size 40000"
-    assert (run["nprocs"], run["backend"], run["complete"]) == (16, "shm", True)
-
-
 def test_a_part_of_the_run_has_the_rates_of_the_whole_run(broadcast):
     (part,) = json.loads(broadcast.text("json", supersteps=(0, 2)))["runs"]
     assert part["rates"] == read(broadcast)["rates"]
@@ -106,12 +76,6 @@ def test_hostile_names_are_strings_without_control_characters(hostile):
     names = [entry["name"] for entry in read(hostile)["nodes"]]
     assert sorted(names) == sorted(fmt.visible(node.name) for node in hostile.nodes.values())
     assert all(name.isprintable() for name in names)
-
-
-def test_a_run_without_records_is_one_node(empty):
-    profile = read(empty)
-    assert [entry["name"] for entry in profile["nodes"]] == ["main"]
-    assert profile["time_s"] == 0
 
 
 def test_too_many_nodes_and_processes_are_refused(broadcast, monkeypatch):

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 from collections import Counter, defaultdict
 
-import numpy as np
 import pytest
 
 import bsplib
@@ -97,72 +96,6 @@ def test_the_sums_are_those_of_the_run(run, text):
     )
     assert nbytes - in_barriers == h_relation(recorded)[0].sum()
     assert in_barriers == 2 * 3  # two rounds of three members
-
-
-class Replay:
-    """When each process is done where messages take no time."""
-
-    def __init__(self, found):
-        self.actions = found
-        self.clock = np.zeros(len(found))
-        self.place = dict.fromkeys(found, 0)
-        self.mail = {}
-        self.wanted = defaultdict(list)
-
-    def all(self):
-        """Let processes act as far as they can, in turn; fail where all wait for each other."""
-        while any(self.place[pid] < len(own) for pid, own in self.actions.items()):
-            moved = [self.go_on(pid) for pid in self.actions]
-            assert any(moved), "all processes wait for each other"
-        return self.clock
-
-    def go_on(self, pid):
-        own, first = self.actions[pid], self.place[pid]
-        while self.place[pid] < len(own):
-            before = self.place[pid]
-            is_over = self.act(pid, *own[before])  # which may set the places of all
-            self.place[pid] += is_over
-            if self.place[pid] == before:
-                break
-        return self.place[pid] > first
-
-    def act(self, pid, action, *rest):
-        """Do an action; return whether it is over."""
-        if action == "compute":
-            self.clock[pid] += rest[0] / 1e9
-        elif action == "isend":
-            self.mail[pid, rest[0], rest[1]] = self.clock[pid]
-        elif action == "irecv":
-            self.wanted[pid].append((rest[0], pid, rest[1]))
-        elif action == "waitall":
-            return self.receive(pid)
-        elif action == "barrier":
-            return self.meet()
-        return True
-
-    def receive(self, pid):
-        wanted = self.wanted[pid]
-        if any(each not in self.mail for each in wanted):
-            return False
-        self.clock[pid] = max([self.clock[pid], *(self.mail[each] for each in wanted)])
-        wanted.clear()
-        return True
-
-    def meet(self):
-        """Let all go on from a barrier when the last one has come."""
-        at = [own[self.place[pid]] for pid, own in self.actions.items()]
-        if any(action != ("barrier",) for action in at):
-            return False
-        self.clock[:] = self.clock.max()
-        for pid in self.actions:
-            self.place[pid] += 1
-        return False  # the place is set already
-
-
-def test_a_replay_without_costs_takes_as_long_as_the_run(run, text):
-    (recorded,) = run.runs
-    took = recorded.records["end"].max() / 1e9
-    assert Replay(actions(text)).all().max() == pytest.approx(took)
 
 
 @pytest.mark.slow

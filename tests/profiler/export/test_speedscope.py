@@ -54,31 +54,6 @@ def test_the_file_is_as_the_schema_says(name, request):
         assert sum(profile["weights"]) == profile["endValue"] - profile["startValue"]
 
 
-def test_each_process_has_a_profile_with_the_time_of_every_node(broadcast):
-    _, *profiles = read(broadcast)["profiles"]
-    assert [profile["name"] for profile in profiles] == [f"process {pid}" for pid in range(16)]
-    phases = len(broadcast.costs)
-    for pid in (0, 7):
-        for frame, cost in enumerate(broadcast.costs.values()):
-            time_s = sum(cost[metric].pie[pid] for metric in ("comp", "comm", "idle"))
-            assert below(profiles[pid], frame) == pytest.approx(1e9 * time_s, abs=1)
-        whole = broadcast.costs[broadcast.callgraph.root]
-        for phase, metric in ((0, "comp"), (2, "comm"), (3, "idle")):
-            assert below(profiles[pid], phases + phase) == round(1e9 * whole[metric].pie[pid])
-
-
-def test_the_time_of_a_process_is_in_the_order_of_its_supersteps(broadcast):
-    profile = read(broadcast)["profiles"][1]
-    cost_centres = [stack[-2] for stack in profile["samples"]]
-    frames = {name: number for number, name in enumerate(broadcast.costs)}
-    records = broadcast.run.records
-    rows = (records["pid"] == 0).nonzero()[0]
-    origins = broadcast.callgraph.origins
-    expected = [frames[origins[o].chain[-1]] for o in broadcast.callgraph.origin_of_records()[rows]]
-    merged = [a for a, b in zip(cost_centres, [None, *cost_centres], strict=False) if a != b]
-    assert merged == [a for a, b in zip(expected, [None, *expected], strict=False) if a != b]
-
-
 def test_the_first_profile_has_the_losses_of_every_node(broadcast):
     losses = read(broadcast)["profiles"][0]
     assert losses["name"] == "losses"
@@ -86,18 +61,6 @@ def test_the_first_profile_has_the_losses_of_every_node(broadcast):
     for frame, name in enumerate(broadcast.costs):
         expected = 1e9 * book.nodes[name].loss_s
         assert below(losses, frame) == pytest.approx(expected, abs=len(losses["samples"]))
-
-
-def test_waiting_for_a_core_is_a_frame_of_its_own(script, exported):
-    made = script(2)
-    made.step("main", [1000, 1000], cpu=[1000, 400])
-    file = read(exported(made.run()))
-    names = [frame["name"] for frame in file["shared"]["frames"]]
-    profile = file["profiles"][2]
-    found = {
-        names[stack[-1]]: w for stack, w in zip(profile["samples"], profile["weights"], strict=True)
-    }
-    assert found == {"computation": 400, "waiting for a core": 600}
 
 
 def test_hostile_names_are_strings(hostile):

@@ -1,6 +1,5 @@
 """The picture as SVG, read back by a reader of XML."""
 
-import re
 from xml.etree import ElementTree
 
 import pytest
@@ -88,15 +87,6 @@ def test_texts_can_be_read_on_every_shade():
     assert {picture.on_fill(shade) for shade in (0, 1)} == {"#000000", "#ffffff"}
 
 
-def test_the_critical_path_has_thick_black_outlines_and_dark_lines(broadcast):
-    document = broadcast.bytes("svg", metric="comp-imb")
-    chain = critical.critical_path(broadcast.callgraph, "comp-imb")
-    thick = {n for n, g in groups(document, "node").items() if shape(g).get("stroke-width") == "2"}
-    assert thick == set(chain)
-    dark = [line for line in lines(document) if line.get("stroke") == picture.INK]
-    assert len(dark) == len(chain) - 1
-
-
 def test_the_width_of_a_line_grows_with_the_cost_that_came_through_it(broadcast):
     document = broadcast.bytes("svg", metric="comp-abs")
     edges = broadcast.callgraph.graph.edges(data="cost")
@@ -109,26 +99,11 @@ def test_the_width_of_a_line_grows_with_the_cost_that_came_through_it(broadcast)
     assert sorted(drawn) == pytest.approx(expected, abs=0.01)
 
 
-def test_the_title_names_program_arguments_processes_and_metric(broadcast):
-    title, facts, *_ = head(broadcast.bytes("svg", metric="comp-imb"))
-    assert title == "bcast.py --size 40000"
-    assert facts.startswith("16 processes, backend shm")
-    assert any(
-        "computation, absolute imbalance" in line
-        for line in head(broadcast.bytes("svg", metric="comp-imb"))
-    )
-
-
 def test_the_picture_of_losses_begins_with_the_verdict_and_says_how_it_is_priced(broadcast):
     (first, *_) = book_graph(broadcast.callgraph).verdict().sentences
     texts_above = " ".join(head(broadcast.bytes("svg")))
     assert first.text in texts_above
     assert broadcast.request.book.rates.sentence() in texts_above
-
-
-def test_the_legend_gives_the_scores_at_the_limits_of_five_shades(broadcast):
-    legend = [text for text in head(broadcast.bytes("svg", metric="idle-rel")) if " to " in text]
-    assert legend == ["0% to 4%", "4% to 16%", "16% to 36%", "36% to 64%", "64% to 100%"]
 
 
 def test_a_balanced_program_is_white_and_has_no_critical_path(script):
@@ -163,14 +138,6 @@ def test_a_tangle_is_cut_until_its_lines_can_be_followed(tangle):
     assert any("nodes are left out" in line for line in head(document))
 
 
-def test_where_the_nodes_between_are_left_out_the_line_is_dashed(tree):
-    document = tree.bytes("svg", metric="comp-rel", top=12)
-    assert len(groups(document, "node")) == 12
-    dashed = [line for line in lines(document) if line.get("stroke-dasharray")]
-    assert dashed
-    assert any("folded into dashed lines" in line for line in head(document))
-
-
 def test_calls_go_to_the_right_and_those_of_a_long_chain_downwards(script):
     made = script(1)
     made.step("main a b", 1000)
@@ -194,13 +161,6 @@ def sides(run):
     return max(across) - min(across), max(down) - min(down)
 
 
-def test_a_node_tells_its_costs_to_who_points_at_it(broadcast):
-    for name, group in groups(broadcast.bytes("svg"), "node").items():
-        title = group.find(f"{SVG}title").text
-        for metric in ("comp", "comm", "idle", "h"):
-            assert fmt.summary(broadcast.costs[name][metric], metric) in title
-
-
 def test_hostile_names_are_texts_and_nothing_else(hostile):
     document = hostile.bytes("svg")
     root = ElementTree.fromstring(document)
@@ -214,23 +174,3 @@ def test_hostile_names_are_texts_and_nothing_else(hostile):
         assert fmt.label(hostile.nodes[name]).startswith(start)
         assert not dots or fmt.label(hostile.nodes[name]).endswith(end)
     assert head(document)[0] == "</script><script>alert('program')</script>"
-
-
-@pytest.mark.parametrize("name", ["<b>", "<lambda>", r"a\N", r"a\lb", "&lt;", 'a"b', "\\", "a\\"])
-def test_a_short_name_is_shown_to_the_letter(name, calling):
-    drawn = groups(svg(calling(name).callgraph, "comp-abs"), "node")
-    assert name in {texts(group)[0] for group in drawn.values()}
-
-
-def test_a_run_without_records_is_one_white_box(empty):
-    document = empty.bytes("svg")
-    assert [texts(group)[0] for group in groups(document, "node").values()] == ["main"]
-    assert any("0 everywhere" in line for line in head(document))
-
-
-def test_the_sizes_are_those_of_the_view_box(broadcast):
-    root = ElementTree.fromstring(broadcast.bytes("svg"))
-    *_, width, height = map(float, root.get("viewBox").split())
-    assert re.fullmatch(r"\d+pt", root.get("width"))
-    assert int(root.get("width")[:-2]) == pytest.approx(width, abs=1)
-    assert int(root.get("height")[:-2]) == pytest.approx(height, abs=1)

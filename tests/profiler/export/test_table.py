@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from bsplib.machine import load_machine
-from bsplib.profiler.export.table import FORMATS, OPTIONS, FormatError, check_options, find
+from bsplib.profiler.export.table import FORMATS, FormatError, check_options, find
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.rates import rates_on
 from bsplib.recording.records import Trace
@@ -48,17 +48,6 @@ def test_an_unknown_ending_names_those_that_are_known():
         find(Path("x.doc"), None)
 
 
-def test_an_unknown_format_names_those_that_are_known():
-    with pytest.raises(FormatError, match=r"there is no format 'doc': choose svg, png"):
-        find(Path("x.svg"), "doc")
-
-
-def test_names_endings_and_options_are_used_once_and_known():
-    assert len({form.name for form in FORMATS}) == len(FORMATS)
-    assert len({form.ending for form in FORMATS}) == len(FORMATS)
-    assert {option for form in FORMATS for option in form.options} == set(OPTIONS)
-
-
 def test_an_option_without_effect_is_refused():
     with pytest.raises(FormatError, match="--top has no effect on the format csv: leave it out"):
         check_options(find(Path("x.csv"), None), ["table", "top"])
@@ -80,29 +69,6 @@ def test_the_command_writes_what_the_format_writes_of_the_last_run(
     assert len(written) > 100
 
 
-def test_another_run_can_be_chosen(export, hostile):
-    assert export("--out", "x.csv", "--run", "1").exit_code == 0
-    assert Path("x.csv").read_bytes() == hostile.bytes("csv")
-
-
-def test_a_run_that_is_not_there_is_an_error(export):
-    done = export("--out", "x.csv", "--run", "3")
-    assert done.exit_code == 2
-    assert "there is no run 3; the trace has runs 1 to 2" in done.output
-    assert not Path("x.csv").exists()
-
-
-def test_metric_and_number_of_nodes_are_those_asked_for(export, broadcast):
-    assert export("--out", "x.dot", "--metric", "h-abs", "--top", "6").exit_code == 0
-    assert Path("x.dot").read_text() == broadcast.text("dot", metric="h-abs", top=6)
-
-
-def test_an_unknown_metric_names_the_metrics(export):
-    done = export("--out", "x.svg", "--metric", "speed")
-    assert done.exit_code == 2
-    assert "'speed' is no metric; choose one of loss, sync, comp-abs" in done.output
-
-
 def test_losses_can_be_priced_on_another_machine(export, broadcast):
     machine = ("--machine", "cray-t3e-mpi:l=1e-3", "--speed", "2x")
     assert export("--out", "x.json", *machine).exit_code == 0
@@ -110,19 +76,6 @@ def test_losses_can_be_priced_on_another_machine(export, broadcast):
     rates = rates_on(load_machine("cray-t3e-mpi:l=1e-3"), broadcast.run, speed="2x")
     assert run["rates"]["l_s_per_superstep"] == rates.l == 1e-3
     assert run["loss_s"] == book_graph(broadcast.callgraph, rates).main.loss_s
-
-
-def test_an_unknown_machine_is_an_error_of_one_sentence(export):
-    done = export("--out", "x.csv", "--machine", "abacus")
-    assert done.exit_code == 1
-    assert done.output.startswith("Error: ")
-    assert "abacus" in done.output
-    assert not Path("x.csv").exists()
-
-
-def test_a_speed_without_a_machine_is_an_error(export):
-    done = export("--out", "x.csv", "--speed", "2x")
-    assert "it needs --machine" in done.output
 
 
 def test_some_supersteps_can_be_chosen(export, broadcast):
@@ -137,30 +90,6 @@ def test_supersteps_beyond_the_last_one_are_an_error_that_names_those_there_are(
     assert not Path("x.csv").exists()
 
 
-@pytest.mark.parametrize("text", ["7:3", "3", "3:", ":3", "-1:3", "a:b"])
-def test_a_range_that_is_none_is_an_error(export, text):
-    done = export("--out", "x.csv", "--supersteps", text)
-    assert done.exit_code == 2
-    assert f"'{text}' is no range: give two numbers, as in 10:20" in done.output
-
-
-def test_a_table_is_chosen_by_its_name(export, broadcast):
-    assert export("--out", "x.csv", "--table", "supersteps").exit_code == 0
-    assert Path("x.csv").read_bytes() == broadcast.bytes("csv", table="supersteps")
-
-
-def test_a_dash_is_the_standard_output(export, broadcast):
-    done = export("--out", "-", "--format", "csv")
-    assert done.stdout_bytes == broadcast.bytes("csv")
-
-
-@pytest.mark.lengthy
-def test_the_pages_are_one_of_the_formats(export):
-    done = export("--out", "x.html")
-    assert done.output == "wrote x.html: open it with a browser\n"
-    assert "<html" in Path("x.html").read_text(encoding="utf-8")
-
-
 def test_a_file_that_cannot_be_written_is_named(export):
     done = export("--out", "nowhere/x.csv")
     assert done.exit_code == 1
@@ -172,11 +101,3 @@ def test_the_help_lists_every_format_with_what_opens_it(export):
     for form in FORMATS:
         assert f"{form.name} ({form.ending}) {form.holds}; for {form.opened_by}" in help_text
     assert "html (.html)" in help_text
-
-
-def test_a_trace_without_runs_is_an_error(tmp_path):
-    path = tmp_path / "empty.bsp"
-    write_trace(path, Trace(()))
-    done = CliRunner().invoke(main, ["export", str(path), "--out", str(tmp_path / "x.csv")])
-    assert done.exit_code == 1
-    assert "the trace has no runs" in done.output
