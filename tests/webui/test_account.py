@@ -32,16 +32,6 @@ def test_its_parts_are_those_of_the_elapsed_time(page):
     expect(parts.last).to_have_text("imbalance of computation 38%")
 
 
-def test_the_details_of_a_node_say_its_page_faults(tab, script, served, show):
-    program = script(2)
-    program.step("main heavy", w=[1_000_000, 7_000_000])
-    run = program.run()
-    run.records["comp_minor"], run.records["comp_major"] = [1000, 20], [0, 3]
-    with served(Trace((run,))) as url:
-        show(tab, url)
-        expect(tab.locator("#detail .faults")).to_have_text("page faults: 1,020 minor, 3 major")
-
-
 def test_a_click_shades_the_graph_by_a_part_and_lists_its_places(page):
     part = page.locator('#account .part[data-part="imbalance"]')
     part.click()
@@ -54,26 +44,6 @@ def test_a_click_shades_the_graph_by_a_part_and_lists_its_places(page):
     expect(page.locator('.node[aria-label^="even,"]')).to_have_attribute("data-bin", "0")
     part.click()
     expect(places).to_be_hidden()
-
-
-def test_a_part_says_who_caused_it_and_where(page):
-    page.locator('#account .part[data-part="imbalance"]').click()
-    expect(page.locator(".account-places .causes")).to_contain_text(
-        "process 1 in app.py line 12 30.0 ms"
-    )
-    page.locator(".account-places .causes button").click()
-    expect(page.locator("#detail h2")).to_have_text("line 12")
-
-
-def test_loss_time_and_each_part_that_takes_time_are_choices_of_shades(page):
-    choices = page.locator("#paths .added-up label:visible")
-    expect(choices.filter(has_text="useful computation")).to_have_text("useful computation50.0 ms")
-    expect(choices.filter(has_text="unexplained")).to_have_count(0)
-    choices.filter(has_text="useful computation").click()
-    expect(page.locator("#legend .title")).to_have_text("useful computation")
-    expect(page.get_by_role("radio", name="loss", exact=True)).not_to_be_checked()
-    choices.filter(has_text=re.compile("^time")).click()
-    expect(page.locator("#legend .title")).to_have_text("time")
 
 
 def test_the_costs_of_the_paper_are_in_a_fold_with_words(page):

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from bsplib.webui.page import BundleError, bundle, in_order
+from bsplib.webui.page import BundleError, bundle
 
 
 @pytest.fixture
@@ -15,16 +15,6 @@ def modules(tmp_path):
         return tmp_path
 
     return write
-
-
-def test_a_module_comes_after_all_that_it_imports(modules):
-    folder = modules(
-        main='import { b } from "./left.js";\nimport { c } from "./right.js";\n',
-        left='import { a } from "./base.js";\nexport const b = a;\n',
-        right='import { a } from "./base.js";\nexport const c = a;\n',
-        base="export const a = 1;\n",
-    )
-    assert in_order(folder, "main") == ["base", "left", "right", "main"]
 
 
 def test_each_module_keeps_its_own_names_and_exports_what_it_says(modules):
@@ -60,13 +50,3 @@ def test_a_form_that_cannot_be_joined_is_named(modules, line):
     with pytest.raises(BundleError, match=r"main\.js has a line that cannot be joined") as caught:
         bundle(folder, "main")
     assert str(caught.value).endswith(line.strip())
-
-
-def test_modules_that_import_each_other_are_named(modules):
-    folder = modules(
-        main='import { a } from "./a.js";\n',
-        a='import { b } from "./b.js";\nexport const a = 1;\n',
-        b='import { a } from "./a.js";\nexport const b = 1;\n',
-    )
-    with pytest.raises(BundleError, match=r"modules a -> b -> a import each other"):
-        bundle(folder, "main")

@@ -39,12 +39,3 @@ def test_a_word_has_the_role_that_python_gives_it():
         "# why": "comment",
     }
     assert roles(lines[5])["print"] == "builtin"
-
-
-def test_lines_that_are_no_python_are_kept():
-    lines = ["def (", "\t<script>alert(1)</script>", "", "", "\x00\x1b[31m \u2028 $"]
-    assert [text(pieces) for pieces in highlight(lines)] == lines
-
-
-def test_of_no_lines_nothing_is_made():
-    assert highlight(()) == []

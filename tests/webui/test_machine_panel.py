@@ -1,6 +1,5 @@
 """The choice of the Machine in the header, in a real browser."""
 
-import json
 from dataclasses import asdict
 
 import pytest
@@ -40,19 +39,6 @@ def outcome(tab):
     return tab.locator(".outcome p").first
 
 
-def test_the_button_says_on_which_machine_the_run_is_shown(tab, url, show):
-    show(tab, url)
-    opener = tab.locator("#machine .opener")
-    expect(opener).to_have_text("Machine here ▾")
-    expect(opener).to_have_attribute(
-        "title", "g 1.00 ns per byte, l 1.00 µs per superstep, speed 1x (m)"
-    )
-    opener.click()
-    expect(outcome(tab)).to_contain_text("main takes 1.00 ms")
-    opener.click()
-    expect(tab.get_by_role("dialog", name="Machine")).to_be_hidden()
-
-
 def test_choosing_a_machine_asks_for_the_account_on_it_once(tab, url, show):
     show(tab, url)
     expect(tab.locator("#detail h2")).to_be_visible()
@@ -81,15 +67,6 @@ def test_another_machine_ranks_the_losses_anew(tab, url, show):
     expect(tab.locator("#verdict li").first).to_contain_text("gather")
 
 
-def test_a_typed_figure_counts_and_one_that_is_impossible_is_the_machine_s(tab, url, show):
-    show(tab, url)
-    field = open_panel(tab).get_by_label("l in µs")
-    for text, value in (("2.5", "2.5"), ("0", "0"), ("-1", "1"), ("", "1")):
-        field.fill(text)
-        field.press("Enter")
-        expect(field).to_have_value(value)
-
-
 def test_what_is_being_typed_stays_while_the_page_is_drawn_anew(tab, url, show):
     show(tab, url)
     field = open_panel(tab).get_by_label("l in µs")
@@ -100,39 +77,6 @@ def test_what_is_being_typed_stays_while_the_page_is_drawn_anew(tab, url, show):
     field.press("Enter")
     expect(field).to_have_value("3")
     expect(field).to_have_class("set")
-
-
-def test_reset_returns_to_the_figures_of_the_run(tab, url, show):
-    show(tab, url, "machine=utp-lan-pvm&g=1e-6&speed=2")
-    expect(tab.locator("#machine .opener")).to_have_text("Machine UTP LAN, PVM, changed ▾")
-    panel = open_panel(tab)
-    panel.get_by_role("button", name="Reset").click()
-    expect(outcome(tab)).to_contain_text("main takes 1.00 ms")
-    expect(tab.locator("#machine .opener")).to_have_text("Machine here ▾")
-    assert "#" not in tab.url or tab.url.endswith("#")
-    expect(panel.get_by_role("button", name="Reset")).to_be_disabled()
-
-
-def test_a_figure_that_is_missing_is_said_until_it_is_set(tab, url, show):
-    show(tab, url, "machine=cray-t3e-mpi")
-    panel = open_panel(tab)
-    note = panel.locator(".gap")
-    expect(note).to_contain_text("Its l is not known (a fit gave -2.11e-05 s)")
-    for name in "l in µs", "speed in x":
-        panel.get_by_label(name).fill("3")
-        panel.get_by_label(name).press("Enter")
-    expect(note).to_be_hidden()
-
-
-def test_escape_closes_the_panel_and_so_does_a_click_elsewhere(tab, url, show):
-    show(tab, url)
-    panel = open_panel(tab)
-    tab.keyboard.press("Escape")
-    expect(panel).to_be_hidden()
-    expect(tab.locator("#machine .opener")).to_be_focused()
-    open_panel(tab)
-    tab.locator("h1").click()
-    expect(panel).to_be_hidden()
 
 
 def test_a_saved_page_has_the_machines_that_were_named_and_no_other_figures(
@@ -149,15 +93,3 @@ def test_a_saved_page_has_the_machines_that_were_named_and_no_other_figures(
     expect(panel).not_to_contain_text("with these figures")
     panel.get_by_label("Machine").select_option("IBM SP2, PVM")
     expect(panel).to_contain_text("with these figures")
-
-
-@pytest.mark.slow
-def test_in_a_narrow_window_the_panel_fits(open_tab, url, show):
-    tab = open_tab(width=390, height=844)
-    show(tab, url)
-    tab.locator("#machine .opener").click()
-    boxes = tab.locator(".machine-panel, .machine-panel input").evaluate_all(
-        "all => all.map(each => [each.getBoundingClientRect().left, "
-        "each.getBoundingClientRect().right])"
-    )
-    assert all(left >= 0 and right <= 390 for left, right in boxes), json.dumps(boxes)

@@ -32,11 +32,6 @@ def box(tab, name):
     return tab.locator(".node", has=tab.locator(f".title:text-is('{name}')"))
 
 
-IS_UNCOVERED = """node => {
-  const { x, y, width, height } = node.querySelector(".shape").getBoundingClientRect();
-  return [[0.05, 0.2], [0.5, 0.5], [0.95, 0.8]].every(([right, down]) =>
-    node.contains(document.elementFromPoint(x + right * width, y + down * height)));
-}"""
 COVERED_BADGES = """() => {
   const meet = (a, b) => a.left < b.right && b.left < a.right
     && a.top < b.bottom && b.top < a.bottom;
@@ -46,16 +41,6 @@ COVERED_BADGES = """() => {
       && meet(badge.getBoundingClientRect(), shape.getBoundingClientRect())))
     .map((badge) => badge.textContent);
 }"""
-
-
-def test_the_legend_of_a_matrix_without_bytes_says_so(tab, script, served, show):
-    program = script(2)
-    program.step("main", w=[1000, 2000])
-    with served(Trace((program.run(),))) as url:
-        show(tab, url, "view=traffic")
-        part = tab.locator(".matrix-part")
-        expect(part).to_contain_text("No process sent bytes to another one here.")
-        expect(part).not_to_contain_text(re.compile("NaN|Infinity"))
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
@@ -68,20 +53,6 @@ def test_how_much_is_folded_under_a_node_lies_under_no_other_box(
         drawn(tab)
         assert tab.locator(".badge").count() > 10
         assert tab.evaluate(COVERED_BADGES) == []
-
-
-def test_a_node_that_was_searched_lies_under_no_button_or_note(open_tab, tree_run, served, show):
-    tab = open_tab(width=1000, height=620)
-    trace = Trace((tree_run(60),))
-    with served(trace) as url:
-        show(tab, url, "zoom=0,0,1")
-        drawn(tab)
-        tab.keyboard.press("/")
-        tab.get_by_label("Search nodes").fill("/stage_[0-9]$/")
-        for _ in range(8):
-            tab.keyboard.press("Enter")
-            name = tab.locator("#detail h2").text_content()
-            assert box(tab, name).evaluate(IS_UNCOVERED), name
 
 
 @pytest.mark.parametrize("key", ["s", "f"])
@@ -101,15 +72,6 @@ def test_what_is_shown_from_a_hidden_node_is_not_empty(
     expect(box(tab, "line 18")).to_be_visible()
 
 
-def test_every_view_says_that_only_some_supersteps_are_shown(tab, broadcast_url, show):
-    brushed = tab.locator("#brushed")
-    for view in "graph", "table":
-        show(tab, broadcast_url, f"view={view}&brush=3,7")
-        expect(brushed).to_contain_text("Only supersteps 3 to 7")
-        brushed.get_by_role("button", name="Show all").click()
-        expect(brushed).to_be_hidden()
-
-
 @pytest.mark.slow
 def test_a_saved_page_shows_all_supersteps_whatever_its_address_says(
     open_tab, broadcast_trace, show, tmp_path
@@ -120,27 +82,6 @@ def test_a_saved_page_shows_all_supersteps_whatever_its_address_says(
     show(tab, file.as_uri(), "brush=3,7")
     expect(tab.locator("#brushed")).to_be_hidden()
     expect(tab.locator("#status")).to_have_text("")
-
-
-def test_on_a_narrow_screen_most_of_the_height_is_left_to_the_view(open_tab, broadcast_url, show):
-    tab = open_tab(width=390, height=844)
-    for state in "", "metric=imbalance":
-        show(tab, broadcast_url, state)
-        assert tab.locator("#main").bounding_box()["y"] <= 250
-        assert tab.evaluate("document.documentElement.scrollWidth") == 390
-
-
-@pytest.mark.slow
-def test_main_is_in_sight_or_one_click_away(tab, tree_run, served, show):
-    with served(Trace((tree_run(620),))) as url:
-        show(tab, url)
-        drawn(tab)
-        way = tab.locator(".to-root")
-        if box(tab, "main").evaluate(f"node => !({IS_UNCOVERED})(node)"):
-            expect(way).to_have_text("↖ main")
-            way.click()
-        expect(box(tab, "main")).to_be_in_viewport()
-        expect(way).to_be_hidden()
 
 
 def test_while_a_run_is_read_the_page_says_so_and_shows_no_empty_frame(
@@ -167,24 +108,6 @@ def test_while_a_run_is_read_the_page_says_so_and_shows_no_empty_frame(
     expect(tab.locator("#status")).to_have_text("")
 
 
-def test_on_paper_there_are_all_sentences_and_no_controls(open_tab, broadcast_url, show):
-    tab = open_tab()
-    show(tab, broadcast_url)
-    drawn(tab)
-    expect(tab.locator("#verdict li").nth(1)).to_be_hidden()
-    tab.evaluate("() => dispatchEvent(new Event('beforeprint'))")
-    for hidden in ("#actions", "#tabs", "#search", ".zoom", ".filters", "#verdict .more"):
-        expect(tab.locator(hidden)).to_be_hidden()
-    expect(tab.locator("#verdict li").nth(1)).to_be_visible()
-    expect(tab.locator("#detail")).to_be_visible()
-    assert tab.evaluate("getComputedStyle(document.body).overflow") == "visible"
-    main, graph = (tab.locator(name).bounding_box() for name in ("#main", "g.nodes"))
-    assert graph["x"] >= main["x"]
-    assert graph["x"] + graph["width"] <= main["x"] + main["width"]
-    tab.evaluate("() => dispatchEvent(new Event('afterprint'))")
-    assert tab.evaluate("document.body.className") == ""
-
-
 def test_each_view_is_one_page_on_paper(open_tab, broadcast_trace, served, show):
     tab = open_tab()
     with served(broadcast_trace, broadcast_trace) as url:
@@ -207,13 +130,3 @@ def test_the_picture_of_the_graph_is_saved_with_its_colours(tab, broadcast_url, 
     shapes = [element for element in root.iter() if element.get("class") == "shape"]
     fills = {re.search("fill: (rgb[^;]*)", shape.get("style"))[1] for shape in shapes}
     assert len(fills) > 1
-
-
-def test_one_superstep_and_one_process_are_singular(tab, script, served, show):
-    program = script(1)
-    program.step("main", w=[1_000_000])
-    with served(Trace((program.run(),))) as url:
-        show(tab, url)
-        words = tab.locator("body").inner_text()
-        assert "1 superstep" in words
-        assert not re.search(r"\b1 (supersteps|processes|cores|nodes)\b", words)

@@ -1,6 +1,5 @@
 import json
 import re
-import stat
 import tomllib
 from pathlib import Path
 
@@ -8,12 +7,10 @@ import pytest
 
 from bsplib import webui
 from bsplib.errors import BspError
-from bsplib.output_file import PAGE_MARK
 from bsplib.profiler import limits, window
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.webui import answers, page, services
-from bsplib.webui.traces import Traces
 
 FOLDER = Path(webui.__file__).parent
 # Names of a namespace, which no browser fetches.
@@ -37,27 +34,6 @@ def test_a_saved_page_names_no_address_to_load_from(saved):
     assert not re.search(r"https?:|//[a-z0-9.-]+\.[a-z]+/", saved)
     assert not re.search(r"@import|url\(|\bsrc=|<iframe|<object|<embed", saved)
     assert re.findall(r'href="([^"]*)"', saved) == ["data:,"]
-
-
-@pytest.mark.lengthy
-def test_a_saved_page_holds_every_run(several_runs_trace):
-    data = data_of(page.saved_page(several_runs_trace))
-    runs = [data["answers"][f"traces/0/runs/{number}.json"] for number in range(3)]
-    assert [run["run"]["nprocs"] for run in runs] == [4, 1, 8]
-    assert len(data["answers"]["traces.json"][0]["runs"]) == 3
-
-
-def test_a_saved_page_holds_the_machines_that_were_named(broadcast_trace):
-    names = ["ibm-sp2-pvm", "shared-memory"]
-    answers_ = data_of(page.saved_page(broadcast_trace, machines=names))["answers"]
-    assert [each["name"] for each in answers_["traces/0/runs/0.json"]["machines"]] == names
-    told = [answers_[f"traces/0/runs/0/account.json?machine={name}"] for name in names]
-    own = answers_["traces/0/runs/0.json"]["times"]["nodes"]["time"][0]
-    assert len({own, *(each["times"]["nodes"]["time"][0] for each in told)}) == 3
-    assert (
-        data_of(page.saved_page(broadcast_trace))["answers"]["traces/0/runs/0.json"]["machines"]
-        == []
-    )
 
 
 def test_a_saved_page_holds_the_answer_of_every_query_that_a_view_asks_it_to(
@@ -117,27 +93,6 @@ def test_embedded_json_has_nothing_that_html_or_old_javascript_minds():
     assert json.loads(text) == {"<&>": "\u2028\u2029</script>ü"}
 
 
-def test_the_title_of_the_page_is_escaped(hostile_trace):
-    html = page.served_page(page.title_of(Traces(hostile_trace)))
-    assert "<title>&lt;/script&gt;&lt;script&gt;" in html
-
-
-def test_the_page_of_a_trace_without_runs_can_be_saved():
-    (about,) = data_of(page.saved_page(Trace(())))["answers"]["traces.json"]
-    assert about["runs"] == []
-
-
-def test_write_html_writes_the_whole_page(broadcast_trace, saved, tmp_path):
-    out = tmp_path / "profile.html"
-    out.write_text(f"{PAGE_MARK} before", encoding="utf-8")
-    webui.write_html(broadcast_trace, out)
-    assert out.read_text(encoding="utf-8") == saved
-    assert list(tmp_path.iterdir()) == [out]
-    plain = tmp_path / "plain"
-    plain.touch()
-    assert stat.S_IMODE(out.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
-
-
 def test_write_html_says_what_is_too_large(run_maker, frame, tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "MAX_SHARES", 3)
     maker = run_maker(4)
@@ -157,22 +112,12 @@ def test_write_html_leaves_nothing_behind_where_it_cannot_write(broadcast_trace,
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
-def test_every_module_is_part_of_a_page():
-    pages = [page.in_order(page.STATIC, entry) for entry in (page.ENTRY, "predicted")]
-    assert set().union(*pages) == set(MODULES)
-
-
 @pytest.mark.parametrize("name", MODULES)
 def test_no_module_makes_markup_or_code_from_text(name):
     source = (page.STATIC / f"{name}.js").read_text(encoding="utf-8")
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|Function\(", source
     )
-
-
-def test_no_style_sheet_or_module_can_end_its_element():
-    for path in page.STATIC.rglob("*.*"):
-        assert "</" not in path.read_text(encoding="utf-8"), path
 
 
 def test_the_package_carries_templates_and_static_files():

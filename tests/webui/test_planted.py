@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 import pytest
@@ -58,13 +57,6 @@ def test_the_first_sentence_and_the_reddest_node_tell_what_was_planted(tmp_path,
     if name != "too many supersteps":  # l that is paid is no loss
         shades = opening_shades(data)
         assert shades[first["node"]] == max(shades) > 0
-
-
-def test_the_page_of_a_balanced_program_is_white(tmp_path):
-    data = services.describe_run(recorded(tmp_path / "planted.bsp", PROGRAMS["balanced"]))
-    (sentence,) = data["verdict"]["sentences"]
-    assert "Balanced" in sentence["text"]
-    assert {math.floor(5 * shade) for shade in opening_shades(data)} == {0}
 
 
 @pytest.mark.browser

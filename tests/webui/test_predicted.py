@@ -12,7 +12,6 @@ from click.testing import CliRunner
 from playwright.sync_api import expect
 
 from bsplib import webui
-from bsplib.errors import UsageError
 from bsplib.machine import Machine
 from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import Node
@@ -22,9 +21,8 @@ from bsplib.profiler.predict.program import Learned, learn_observed
 from bsplib.profiler.predict.show import band
 from bsplib.tools.cli import main as cli
 from bsplib.webui.opened_runs import AddressError
-from bsplib.webui.predicted import describe_model, describe_predictions
+from bsplib.webui.predicted import describe_predictions
 from tests.webui.conftest import served_app
-from tests.webui.test_legible import FAINT, PARTS
 
 HERE = Machine("here", "made up", g=1e-9, l=1e-5, relative_speed=1.0)
 THERE = Machine("there", "made up", g=5e-9, l=1e-4, h="sum", relative_speed=0.5)
@@ -92,10 +90,6 @@ def says(tab, beginning):
     expect(tab.locator("#verdict li").first).to_have_text(re.compile(f"^{re.escape(beginning)}"))
 
 
-def box(tab, title):
-    return tab.locator(".node", has=tab.locator(f".title:text-is('{title}')"))
-
-
 @pytest.mark.parametrize(("n", "p"), [(4096, 1), (65536, 32), (65536, 1000), (2**30, 1024)])
 @pytest.mark.parametrize("machine", [None, THERE], ids=["own", "there"])
 def test_the_server_answers_with_what_python_predicts(n, p, machine):
@@ -111,24 +105,6 @@ def test_the_server_answers_with_what_python_predicts(n, p, machine):
     shown = [number for number, _ in times["paths"]["time"]]
     assert [list(NODES)[number] for number in shown] == expected.critical_path
     assert found["curves"]["roll_off"] == scaling(expected).roll_off
-
-
-def test_measures_are_what_is_left_of_a_perfect_speedup_and_of_the_reference():
-    shown = webui.ShownModel(made())
-    found = describe_predictions(shown, {"point": "n:65536,p:64", "reference": "n:16384,p:8"})
-    here, start = (predict_run(shown.model, p, {"n": 65536}) for p in (64, 8))
-    there = predict_run(shown.model, 8, {"n": 16384})
-    for position, node in enumerate(NODES):
-        total = here.nodes[node].total_s
-        measured = {
-            "scaling": total - start.nodes[node].total_s / 8,
-            "growth": total - there.nodes[node].total_s,
-            "transfers": here.nodes[node].comm_s,
-        }
-        for measure, expected in measured.items():
-            assert found["times"]["nodes"][measure][position] == pytest.approx(expected)
-            shade = max(expected, 0) / here.total.total_s
-            assert found["times"]["shades"][measure][position] ** 2 == pytest.approx(shade)
 
 
 @pytest.mark.parametrize(
@@ -159,17 +135,6 @@ def sentences(shown, **query):
 AT_FIRST = "Believed at n = 65536 on 1024 processes of here: "
 
 
-def test_the_page_opens_at_1024_processes_and_names_what_hurts_first():
-    model = made()
-    found = scaling(predict_run(model, 1024, {"n": 65536}))
-    time, hurts, _, roll_off = sentences(webui.ShownModel(model))
-    assert time.startswith(AT_FIRST)
-    assert hurts.startswith("sort.py line 9 hurts first: it takes ")
-    cause = model.nodes[found.cause].name
-    more = f"more than {found.roll_off} processes no longer help"
-    assert roll_off == f"roll-off: {more}, because of {cause}"
-
-
 def test_the_sentences_are_those_that_bsp_predict_prints():
     prediction = predict_run(without_h(), 64, {"n": 65536}, THERE)
     printed = " ".join(str(prediction).split())
@@ -177,44 +142,6 @@ def test_the_sentences_are_those_that_bsp_predict_prints():
     told = [each for each in sentences(shown) if "hurts first" not in each]
     assert len(told) > 2
     assert [each for each in told if each not in printed] == []
-
-
-def test_values_beyond_the_runs_are_marked_and_those_inside_are_not():
-    shown = webui.ShownModel(made())
-    for point, is_beyond in (("n:16384,p:8", False), ("n:262144,p:8", True)):
-        slider = describe_predictions(shown, {"point": point})["sliders"]["n"]
-        assert slider["beyond"] == is_beyond
-    assert slider["note"] == "extrapolated: 4 times the largest run"
-
-
-def test_a_cost_centre_without_a_law_is_said_not_to_be_counted():
-    shown = webui.ShownModel(without_h())
-    told = sentences(shown)
-    assert told[0].startswith(
-        f"{AT_FIRST}at least ".replace("Believed", "Not known beyond the runs:")
-    )
-    assert "Not counted: sort.py line 9: no form gives all of them." in told
-    laws = describe_model(shown)["laws"][list(NODES).index(name(3))][0]["rows"]
-    assert ["h in bytes", "refused: no form gives all of them", "refused"] in laws
-    curves = describe_predictions(shown, {})["curves"]
-    assert (curves["speedup"], curves["unknown"][:9]) == (None, "Not known")
-
-
-def test_the_page_says_that_processes_share_the_cores_of_the_host_of_the_runs():
-    model = made(backend="shm", host="h")
-    there = replace(THERE, host="h", cores=16)
-    sentence = "assumed: 64 processes share 16 cores: computation takes 4 times as long as recorded"
-    for count, is_said in ((16, False), (64, True)):
-        told = sentences(webui.ShownModel(model, there, [{"p": float(count)}]))
-        assert (sentence in told) == is_said
-
-
-def test_the_laws_of_a_cost_centre_have_their_band():
-    rows = describe_model(webui.ShownModel(made()))["laws"][list(NODES).index(name(2))][0]["rows"]
-    laws = [law for _, law, _ in rows]
-    assert laws[0] == "1 + 2*ceil(log2(p))"
-    assert laws[1].startswith("8*n*(p - 1)/p")
-    assert re.search(r"\(± \d", laws[2])
 
 
 @pytest.mark.browser
@@ -252,21 +179,6 @@ def test_a_value_is_typed_as_a_number_or_a_power(tab, url, show):
 
 
 @pytest.mark.browser
-def test_shades_by_growth_compare_with_the_reference_that_is_taken(tab, url, show):
-    show(tab, url, "point=n:65536,p:64")
-    tab.get_by_role("radio", name="more than at the reference").check()
-    there = predict_run(made(), 64, {"n": 65536})
-    start = predict_run(made(), 16, {"n": 65536})
-    more = there.nodes[name(3)].total_s - start.nodes[name(3)].total_s
-    expect(box(tab, "line 9").locator(".value")).to_have_text(fmt.seconds(more))
-    tab.get_by_role("button", name="Take this point").click()
-    expect(box(tab, "line 9").locator(".value")).to_have_text("0 s")
-    assert "reference=n:65536,p:64" in tab.evaluate("decodeURIComponent(location.hash)")
-    tab.get_by_role("button", name="Largest run").click()
-    expect(box(tab, "line 9").locator(".value")).to_have_text(fmt.seconds(more))
-
-
-@pytest.mark.browser
 def test_another_machine_prices_the_same_laws(tab, show):
     with served_model(webui.ShownModel(made(), THERE, [{"n": 2.0**20, "p": 64.0}])) as url:
         show(tab, url)
@@ -280,31 +192,6 @@ def test_another_machine_prices_the_same_laws(tab, show):
         says(tab, f"Believed at n = 2^20 on 64 processes of here: {time}, ")
         tab.reload()
         says(tab, f"Believed at n = 2^20 on 64 processes of here: {time}, ")
-
-
-@pytest.mark.browser
-def test_a_click_on_a_curve_chooses_the_number_of_processes(tab, url, show):
-    show(tab, url)
-    chart = tab.locator("#curves svg.curve").last
-    there = chart.locator(".here").evaluate("line => [line.x1.baseVal.value, 100]")
-    runs = chart.locator(".runs").bounding_box()
-    chart.click(position={"x": there[0] - 40, "y": 100})
-    expect(tab.get_by_label("p: value")).not_to_have_value("1024")
-    assert runs["width"] > 10
-
-
-@pytest.mark.browser
-def test_keys_double_the_processes_and_choose_the_shades(tab, url, show):
-    show(tab, url)
-    tab.keyboard.press(">")
-    expect(tab.get_by_label("p: value")).to_have_value("2048")
-    tab.keyboard.press("<")
-    tab.keyboard.press("<")
-    expect(tab.get_by_label("p: value")).to_have_value("512")
-    tab.keyboard.press("3")
-    expect(tab.get_by_role("radio", name="time", exact=True)).to_be_checked()
-    tab.keyboard.press("?")
-    expect(tab.locator("#help")).to_contain_text("Twice as many processes")
 
 
 @pytest.mark.browser
@@ -334,16 +221,6 @@ def test_a_saved_page_works_offline_in_any_window(open_tab, tmp_path, scheme, ur
     other = open_tab()
     show(other, url)
     assert said(other) == sentences
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_text_of_the_prediction_can_be_read(open_tab, url, show, theme):
-    tab = open_tab(color_scheme=theme)
-    show(tab, url)
-    tab.keyboard.press("m")
-    said(tab)
-    assert tab.evaluate(FAINT, f"{PARTS}, #curves") == []
 
 
 def test_the_command_saves_the_page_with_the_machine_and_the_values(tmp_path):
@@ -379,14 +256,3 @@ def test_wrong_uses_of_the_command_are_said(tmp_path, monkeypatch, words, text):
     assert found.exit_code != 0
     said = found.output if isinstance(found.exception, SystemExit) else str(found.exception)
     assert text in said
-
-
-def test_a_model_without_a_machine_is_shown_with_a_note():
-    data = describe_model(webui.ShownModel(made(machine=None)))
-    assert data["rates"]["source"] == "none"
-    assert "do not name their Machine" in data["rates"]["note"]
-
-
-def test_a_value_of_no_variable_is_refused():
-    with pytest.raises(UsageError, match="there is no variable m; the variables are: n"):
-        describe_model(webui.ShownModel(made(), points=[{"m": 3.0}]))

@@ -6,8 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from bsplib.recording.records import Trace
-from bsplib.webui.page import saved_page
-from bsplib.webui.repeats import describe_repeats, opening_run
+from bsplib.webui.repeats import opening_run
 from bsplib.webui.traces import Traces
 
 EXCESSES = (120, 100, 90, 110, 80)
@@ -34,11 +33,6 @@ def test_a_trace_of_repeats_opens_with_the_run_of_median_time(repeated):
     assert [run["repeat"] for run in about["runs"]] == [(n, 5) for n in range(5)]
 
 
-def test_a_trace_of_other_runs_opens_with_the_first(several_runs_trace):
-    assert opening_run(several_runs_trace.runs) == 0
-    assert opening_run(()) == 0
-
-
 def test_sentences_have_their_intervals_whichever_run_is_shown(repeated):
     traces = Traces(repeated)
     for number in (1, 3):
@@ -53,12 +47,6 @@ def test_sentences_have_their_intervals_whichever_run_is_shown(repeated):
         assert "are lost in relax" in text
         assert "by process 1" in text
         assert [each["is_sure"] for each in others] == [False] * (number == 3)
-
-
-def test_a_run_that_was_not_repeated_is_alone(broadcast_trace):
-    traces = Traces(broadcast_trace)
-    told = describe_repeats(traces.runs("0"), 0, {})
-    assert told["runs"] == [told["median"]] == [0]
 
 
 @pytest.mark.browser
@@ -86,13 +74,3 @@ def test_a_page_shows_the_run_of_median_time_with_intervals_and_any_other_by_cho
         show(tab, f"{url}#run=0&brush=0,4")
         expect(tab.locator("#brushed")).to_contain_text("Only supersteps 0 to 4")
         expect(tab.locator("#verdict .interval")).to_have_count(0)
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-def test_a_saved_page_has_the_intervals_too(open_tab, repeated, show, tmp_path):
-    file = tmp_path / "page.html"
-    file.write_text(saved_page(repeated), encoding="utf-8")
-    tab = open_tab()
-    show(tab, file.as_uri())
-    expect(tab.locator("#verdict li").first).to_contain_text("in 5 of 5 runs")

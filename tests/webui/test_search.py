@@ -68,23 +68,6 @@ def test_enter_goes_to_the_next_and_shift_enter_back_in_a_circle(tab, search):
     assert search.field.input_value() == "stage"
 
 
-def test_shift_enter_begins_with_the_last(tab, search):
-    search("stage")
-    tab.keyboard.press("Shift+Enter")
-    expect(selected(tab)).to_have_text("bcast_twostage")
-
-
-def test_escape_clears_and_then_leaves_the_search(tab, search):
-    count = search("stage")
-    expect(count).to_have_text("2 found")
-    tab.keyboard.press("Escape")
-    expect(count).to_have_text("")
-    expect(search.field).to_have_value("")
-    expect(search.field).to_be_focused()
-    tab.keyboard.press("Escape")
-    expect(search.field).not_to_be_focused()
-
-
 def test_what_is_no_expression_is_said_in_words(tab, search):
     error = tab.locator("#search").get_by_role("alert")
     for text, why in (("/(/", "Unterminated group"), ("/*/", "Nothing to repeat")):
@@ -94,22 +77,6 @@ def test_what_is_no_expression_is_said_in_words(tab, search):
         tab.keyboard.press("Enter")
     search("main")
     expect(error).to_be_hidden()
-
-
-def test_the_search_is_in_the_address(tab, broadcast_url, show, search):
-    expect(search("/stage$/")).to_have_text("2 found")
-    assert "search=%2Fstage%24%2F" in tab.url
-    show(tab, *tab.url.split("#"))
-    expect(search.field).to_have_value("/stage$/")
-    expect(tab.locator("#search-count")).to_have_text("2 found")
-
-
-def test_one_search_is_one_entry_of_the_history(search, tab):
-    for text in "s", "st", "stage":
-        search(text)
-    expect(tab.locator("#search-count")).to_have_text("2 found")
-    tab.go_back()
-    expect(search.field).to_have_value("")
 
 
 def test_what_is_found_is_marked_in_the_graph_and_alone_in_the_table(tab, search):

@@ -1,5 +1,4 @@
 import ast
-import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -7,18 +6,16 @@ from pathlib import Path
 import pytest
 
 from bsplib import webui
-from bsplib.profiler import critical
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.rates import Rates, rates_of_run
-from bsplib.recording.records import Doing, Frame, Trace
+from bsplib.recording.records import Frame, Trace
 from bsplib.recording.sources import digest
 from bsplib.webui import services
 from bsplib.webui.opened_runs import AddressError
 from bsplib.webui.traces import Traces
-from tests.scripted import sampled
 
 
 @pytest.fixture(scope="module")
@@ -52,17 +49,6 @@ def test_nodes_edges_and_paths_have_the_times_of_the_account(callgraph, rates):
     assert times["scales"]["loss"] == book.full_s
     assert [nodes[node] for node, _ in times["paths"]["loss"]] == book.path()
     assert times["paths"]["time"][0] == [0, book.main.time_s]
-
-
-def test_the_pies_of_a_node_add_up_to_its_time_and_its_loss(callgraph):
-    book = book_graph(callgraph)
-    pies = services.describe_book(book)["times"]["pies"]
-    times = list(book.nodes.values())
-    assert len(pies) == len(services.first_shown(book))
-    for node, found in pies.items():
-        time = times[int(node)]
-        assert sum(found["time"]) / 16 == pytest.approx(time.time_s, rel=1e-4)
-        assert sum(found.get("loss", [])) / 16 == pytest.approx(time.loss_s, rel=1e-4)
 
 
 def test_only_a_range_of_supersteps_has_what_was_before_it(broadcast_trace):
@@ -123,33 +109,6 @@ def test_every_edge_has_what_came_through_its_caller_and_its_pie(data, callgraph
         expect_cost(described, callgraph.graph.edges[edge]["cost"], pies=True)
 
 
-def test_edges_lose_their_pies_before_nodes_do(callgraph, monkeypatch):
-    monkeypatch.setattr(services, "MAX_SLICES", 16 * len(callgraph.graph))
-    data = services.describe_graph(callgraph)
-    assert all("pie" in node["cost"]["h"] for node in data["nodes"])
-    assert not any("pie" in edge["cost"]["h"] for edge in data["edges"])
-
-
-def test_executed_functions_count_among_the_nodes_that_may_have_pies(script, monkeypatch):
-    program = script(2)
-    program.step("main", w=[10, 20])
-    run = program.run()
-    inner = Frame("app.py", "inner", 30, 31)
-    callgraph = build(sampled(run, (0, 0, (run.stacks[0][0], inner), Doing.COMPUTING)))
-    slices = 2 * (len(callgraph.graph) + 1)
-    monkeypatch.setattr(services, "MAX_SLICES", slices)
-    assert [len(each["processes"]) for each in services.describe_executed(callgraph)] == [2]
-    monkeypatch.setattr(services, "MAX_SLICES", slices - 1)
-    assert [len(each["processes"]) for each in services.describe_executed(callgraph)] == [0]
-
-
-def test_all_seventeen_paths_are_there(data, callgraph):
-    assert list(data["costs"]["paths"]) == list(critical.PATHS)
-    for path, chain in data["costs"]["paths"].items():
-        names = [data["nodes"][node]["id"] for node, _ in chain]
-        assert names == critical.critical_path(callgraph, path)
-
-
 def test_a_path_says_what_came_along_it_and_not_what_came_through_others(data):
     scores = {
         data["nodes"][node]["name"]: score for node, score in data["costs"]["paths"]["comp-abs"]
@@ -158,14 +117,6 @@ def test_a_path_says_what_came_along_it_and_not_what_came_through_others(data):
     (shared,) = (node for node in data["nodes"] if node["name"] == "bcast_onestage")
     assert shared["cost"]["comp"]["max"] == pytest.approx(0.39)
     assert scores["bcast_onestage"] == pytest.approx(0.195)
-
-
-def test_where_nothing_scores_there_is_no_path(several_runs_trace):
-    assert services.describe_run(several_runs_trace.runs[1])["costs"]["paths"]["h-imb"] == []
-
-
-def test_a_run_is_json_without_nan(data):
-    assert json.loads(json.dumps(data, allow_nan=False)) == data
 
 
 def test_the_facts_say_where_and_how_the_program_ran(run_maker, frame):
@@ -239,12 +190,6 @@ def test_an_answer_is_made_once_even_among_threads(broadcast_trace, monkeypatch)
     assert len(made) == 1
 
 
-@pytest.mark.parametrize("number", [-1, 1])
-def test_a_run_that_is_not_there_is_named(broadcast_trace, number):
-    with pytest.raises(IndexError, match=rf"no run {number}: the trace has 1, from 0"):
-        Traces(broadcast_trace).run("0", number)
-
-
 @pytest.mark.parametrize(
     "module", ["services", "layout", "page", "traces", "answers", "opened_runs"]
 )
@@ -276,13 +221,6 @@ def test_where_there_are_too_many_processes_the_pies_of_one_part_are_asked_for(
     }
     asked = traces.answer("0", 0, "processes", {"edge": ".".join(edge)})
     assert asked["comp"] == pytest.approx(callgraph.graph.edges[edge]["cost"].comp.pie, rel=1e-5)
-
-
-@pytest.mark.parametrize("query", [{}, {"node": "n1"}, {"edge": "a.b"}, {"edge": "a"}])
-def test_shares_of_what_is_no_part_of_the_graph_are_refused(callgraph, query):
-    traces = Traces(Trace((callgraph.run,)))
-    with pytest.raises(AddressError, match="Give a node or an edge of the call graph"):
-        traces.answer("0", 0, "processes", query)
 
 
 def test_a_cost_centre_is_named_by_its_line_with_its_source_below(run_maker, frame, tmp_path):

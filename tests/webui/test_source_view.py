@@ -68,12 +68,6 @@ def url(trace, served):
         yield url
 
 
-@pytest.fixture(scope="module")
-def ids(trace):
-    nodes = build(trace.runs[0]).graph.nodes(data="node")
-    return {node.name + node.sync.replace("sync", ""): name for name, node in nodes}
-
-
 def test_every_node_has_an_excerpt_with_the_calls_of_its_lines(trace):
     callgraph = build(trace.runs[0])
     data = describe_sources(callgraph)
@@ -101,18 +95,6 @@ def test_the_function_around_the_sync_is_shown_with_the_cost_of_the_line(tab, ur
     expect(tab.locator(".source .tok-keyword").first).to_have_text("def")
 
 
-def test_a_line_that_calls_one_function_has_what_came_through_it(tab, url, show, ids):
-    show(tab, url, f"view=source&node={ids['main']}&metric=h-abs")
-    expect(tab.locator(".source tbody tr")).to_have_count(6)
-    assert row(tab, 13)[0] == "1.60 kB"
-    assert row(tab, 15)[0] == "0 B"
-    # Two lines call relax: what came through each of them is not known.
-    assert row(tab, 11)[0] == row(tab, 14)[0] == "→ relax"
-    tab.locator(".source [data-line='13']").get_by_role("button").click()
-    expect(tab.locator("#detail h2")).to_have_text("send")
-    expect(tab.locator(".source tbody tr").first).to_have_attribute("data-line", "5")
-
-
 @pytest.mark.slow
 def test_the_first_line_that_costs_is_scrolled_to(tab, run_maker, frame, served, show, tmp_path):
     path = tmp_path / "long.py"
@@ -126,11 +108,6 @@ def test_the_first_line_that_costs_is_scrolled_to(tab, run_maker, frame, served,
             expect(tab.locator(".source [data-line='202']")).to_be_in_viewport()
 
 
-def test_the_margin_is_priced_anew_with_the_machine(tab, url, show, ids):
-    show(tab, url, f"view=source&node={ids['relax']}&speed=0.1")
-    expect(tab.locator(".source [data-line='2']")).to_contain_text("20.0 ms")
-
-
 def test_a_file_that_changed_since_the_run_is_not_shown_and_says_so(tab, url, show, file):
     file.write_text(f"{PROGRAM}# changed\n", encoding="utf-8")
     try:
@@ -141,20 +118,6 @@ def test_a_file_that_changed_since_the_run_is_not_shown_and_says_so(tab, url, sh
         expect(tab.locator(".source tbody tr")).to_have_count(0)
     finally:
         file.write_text(PROGRAM, encoding="utf-8")
-
-
-def test_a_file_without_a_digest_is_not_shown_and_says_so(tab, broadcast_url, show):
-    show(tab, broadcast_url, "view=source")
-    expect(tab.locator(".source .gap")).to_contain_text("/home/user/bcast.py is not shown")
-    expect(tab.locator(".source table")).to_have_count(0)
-
-
-def test_a_saved_page_contains_the_source(tab, trace, tmp_path, show):
-    out = tmp_path / "page.html"
-    webui.write_html(trace, out)
-    tab.context.set_offline(True)
-    show(tab, out.as_uri(), "view=source")
-    expect(tab.locator(".source [aria-current] .code")).to_contain_text("<script>alert")
 
 
 def test_a_trace_of_a_stranger_puts_no_file_of_the_reader_into_a_saved_page(trace, file, tmp_path):

@@ -10,7 +10,6 @@ from bsplib.profiler.callgraph import build
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.rates import rates_of_run
 from bsplib.profiler.window import restricted
-from bsplib.recording.records import Trace
 
 pytestmark = pytest.mark.browser
 
@@ -92,12 +91,6 @@ def test_every_column_sorts_the_greatest_first_and_again_the_least(tab, table, b
         expect(grid.locator("[aria-sort=descending]")).to_be_visible()
 
 
-def test_names_are_sorted_from_a_to_z(tab, table):
-    table("sort=name")
-    assert names(tab)[0] == "bar"
-    assert names(tab)[-1] == "main"
-
-
 def test_a_row_has_maximum_average_and_minimum_of_each_metric(tab, table):
     table()
     row = rows(tab).filter(has=tab.locator(".node-name", has_text=re.compile("^foo$")))
@@ -129,12 +122,6 @@ def test_arrows_go_through_the_rows_and_enter_selects(tab, table, broadcast_trac
     expect(tab.locator("#detail h2")).to_have_text("main")
 
 
-def test_a_range_of_supersteps_restricts_the_table(tab, table):
-    table("brush=0,2")
-    expect(rows(tab)).to_have_count(4)
-    expect(rows(tab).first.locator(".of-sync")).to_have_text("3")
-
-
 def test_what_a_range_waits_for_from_before_is_a_row_of_its_own(tab, table, broadcast_trace):
     table()
     expect(tab.locator(".table tfoot")).to_have_count(0)
@@ -144,65 +131,3 @@ def test_what_a_range_waits_for_from_before_is_a_row_of_its_own(tab, table, broa
     row = tab.locator(".table .rows tfoot tr")
     expect(row.locator("th")).to_have_text("before these supersteps")
     expect(row.locator(".of-time")).to_have_text(fmt.seconds(book.book.before.time_s))
-
-
-def test_another_machine_times_the_table_anew(tab, table):
-    table()
-    before = rows(tab).first.locator(".of-time").inner_text()
-    table("g=1e-6&l=1")
-    expect(rows(tab).first.locator(".of-time")).not_to_have_text(before)
-    expect(rows(tab).first.locator(".of-time")).to_contain_text("s")
-
-
-def test_the_search_of_the_page_filters_the_rows(tab, table):
-    table("search=twostage")
-    expect(tab.locator(".table .summary")).to_contain_text("1 of 9 nodes")
-    assert names(tab) == ["bcast_twostage"]
-    tab.get_by_label("Search nodes").fill("line")
-    expect(rows(tab)).to_have_count(4)
-    tab.get_by_label("Search nodes").fill("nowhere")
-    expect(rows(tab)).to_have_count(0)
-    expect(tab.locator(".table .summary")).to_contain_text("0 of 9 nodes")
-
-
-def test_names_from_the_trace_are_text(tab, served, show, hostile_trace):
-    with served(hostile_trace) as url:
-        show(tab, url, "view=table")
-        expect(rows(tab).filter(has_text="<img src=x onerror=alert(1)>").first).to_be_visible()
-        assert tab.locator(".table img, .table script, .table b").count() == 0
-
-
-@pytest.fixture(scope="module")
-def many_trace(tree_run):
-    return Trace((tree_run(500),))
-
-
-@pytest.mark.lengthy
-@pytest.mark.slow
-def test_of_hundreds_of_nodes_300_are_listed_until_all_are_asked_for(tab, served, show, many_trace):
-    with served(many_trace) as url:
-        show(tab, url, "view=table")
-        grid = tab.get_by_role("grid")
-        total = int(grid.get_attribute("aria-rowcount"))
-        assert total > 400
-        expect(rows(tab)).to_have_count(300)
-        tab.get_by_role("button", name=f"Show all {total - 1} rows").click()
-        expect(rows(tab)).to_have_count(total - 1)
-        tab.keyboard.press("End")
-        expect(tab.locator(f"[aria-rowindex='{total}']")).to_be_in_viewport()
-        show(tab, url, "view=table")
-        expect(rows(tab)).to_have_count(300)
-        tab.keyboard.press("End")  # the last row is shown for who goes there
-        expect(tab.locator(f"[aria-rowindex='{total}']")).to_be_in_viewport()
-        tab.keyboard.press("Home")
-        expect(tab.locator("[aria-rowindex='2']")).to_be_in_viewport()
-
-
-@pytest.mark.slow
-def test_it_is_usable_on_a_narrow_screen(open_tab, broadcast_url, show):
-    tab = open_tab(width=390, height=844)
-    show(tab, broadcast_url, "view=table")
-    expect(rows(tab).first.locator(".of-loss")).to_be_in_viewport()
-    assert tab.evaluate("document.documentElement.scrollWidth") == 390
-    sizes = "all => all.map(element => parseFloat(getComputedStyle(element).fontSize))"
-    assert min(tab.locator(".table span").evaluate_all(sizes)) >= 11

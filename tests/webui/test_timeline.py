@@ -104,25 +104,6 @@ def axis_of_time(tab):
     return tab.get_by_role("radiogroup", name="Axis").get_by_role("radio", name="time", exact=True)
 
 
-def test_only_the_straggler_is_red_in_the_losses(timeline):
-    canvas = timeline()
-    colours = {
-        (part, row): pixel(canvas, **spot(canvas, part, row))
-        for part in (0.2, 0.8)
-        for row in (1, 2)
-    }
-    assert {place for place, colour in colours.items() if is_red(colour)} == {(0.8, 2)}
-
-
-def test_hovering_tells_process_superstep_line_and_times(tab, timeline):
-    canvas = timeline("span=1600,1610")
-    tab.mouse.move(*at(canvas, 0.55, 2))
-    expect(readout(tab)).to_contain_text("Superstep 1,605, process 2")
-    expect(readout(tab)).to_contain_text("bcast.py line 22")
-    expect(readout(tab)).to_contain_text("computation 3.00 ms (97%), communication 100 µs (3.2%)")
-    expect(readout(tab)).to_contain_text("h 0 B" if 1605 % 2 == 0 else "loss by it 1.50 ms")
-
-
 def test_colour_and_axis_are_chosen_and_back_undoes_it(tab, timeline):
     canvas = timeline()
     before = pixel(canvas, **spot(canvas, 0.2, 1))
@@ -156,13 +137,6 @@ def test_it_opens_on_time_with_what_each_process_used_it_for(tab, timeline):
     assert other == colour, "nobody waits in the first half"
 
 
-def test_a_part_that_shades_the_graph_stands_out(tab, timeline):
-    canvas = timeline(usual="")
-    before = pixel(canvas, **spot(canvas, 0.9, 2, strips=1))
-    timeline("metric=imbalance", usual="")
-    assert sum(pixel(canvas, **spot(canvas, 0.9, 2, strips=1))) > sum(before) + 30
-
-
 @pytest.mark.parametrize("axis", ["superstep", "time"])
 def test_one_superstep_is_shown_over_the_whole_width(tab, timeline, axis):
     canvas = timeline(f"axis={axis}", usual="layer=account")
@@ -180,37 +154,6 @@ def test_one_superstep_is_shown_over_the_whole_width(tab, timeline, axis):
             expect(readout(tab)).to_contain_text(f"{what} 100%")
 
 
-def test_the_strips_say_what_a_column_means(tab, timeline):
-    canvas = timeline()
-    description = re.compile(r"time of a superstep, mean of \d or \d in each column")
-    expect(canvas).to_have_attribute("aria-description", description)
-    timeline("span=100,110")
-    each = re.compile("greatest h of a process in a superstep, one in each column")
-    expect(canvas).to_have_attribute("aria-description", each)
-    timeline("axis=time")
-    expect(canvas).to_have_attribute("aria-description", re.compile("mean over .* ms in each"))
-
-
-def test_the_picture_of_the_timeline_is_saved(tab, timeline):
-    timeline()
-    with tab.expect_download() as saved:
-        tab.get_by_role("button", name="Save picture").click()
-    assert saved.value.suggested_filename == "long-timeline.png"
-    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
-
-
-def test_on_the_axis_of_time_a_long_superstep_is_wide(tab, timeline):
-    canvas = timeline("axis=time")
-    # It is 0.1 of 6.4 s long and begins after 700 supersteps of 1.1 ms.
-    tab.mouse.move(*at(canvas, (0.77 + 0.05) / 6.4, 0, strips=1))
-    expect(readout(tab)).to_contain_text("Superstep 700, process 0")
-
-
-def test_the_colour_follows_the_costs_of_the_graph_until_it_is_chosen(tab, timeline):
-    timeline("metric=idle-abs")
-    expect(tab.get_by_role("radio", name="idle", exact=True)).to_be_checked()
-
-
 def test_the_wheel_zooms_and_a_finer_window_is_asked_for(tab, timeline):
     canvas = timeline()
     tab.mouse.move(*at(canvas, 0.5, 0))
@@ -220,16 +163,6 @@ def test_the_wheel_zooms_and_a_finer_window_is_asked_for(tab, timeline):
     tab.wait_for_url(lambda url: 0 < seen(url)[0] < 1500 < seen(url)[1] < 3000)
     tab.keyboard.press("0")
     tab.wait_for_url(re.compile("^[^=]*view=timeline&axis=superstep&layer=loss$"))
-
-
-def test_dragging_moves_the_part_that_is_seen(tab, timeline):
-    canvas = timeline("span=1000,2000")
-    tab.mouse.move(*at(canvas, 0.25, 0))
-    tab.mouse.down()
-    tab.mouse.move(*at(canvas, 0.5, 0), steps=3)
-    tab.mouse.move(*at(canvas, 0.75, 0), steps=3)
-    tab.mouse.up()
-    tab.wait_for_url(lambda url: seen(url) == pytest.approx((500, 1500), abs=5))
 
 
 def test_dragging_with_shift_restricts_the_run_to_a_range_of_supersteps(tab, timeline):
@@ -262,14 +195,6 @@ def test_arrows_move_a_cursor_and_select_a_range_and_enter_the_cost_centre(tab, 
     expect(tab.locator("#detail")).to_contain_text("3 supersteps")
 
 
-def test_the_supersteps_of_the_selected_node_are_marked(tab, timeline):
-    canvas = timeline()
-    tab.mouse.click(*at(canvas, 0.2, 0))
-    expect(tab.locator("#detail h2")).to_have_text("line 12")
-    expect(readout(tab)).to_contain_text("bcast.py line 12")
-    assert [is_blue(pixel(canvas, *mark_at(canvas, part))) for part in (0.2, 0.8)] == [True, False]
-
-
 def mark_at(canvas, part):
     """Position of the mark below a part of the axis."""
     return spot(canvas, part, 0)["x"], canvas.bounding_box()["height"] - BOTTOM + 4
@@ -277,16 +202,6 @@ def mark_at(canvas, part):
 
 def is_blue(colour):
     return colour[2] > colour[0] + 40
-
-
-def test_another_palette_paints_anew(tab, timeline):
-    canvas = timeline()
-    red = pixel(canvas, **spot(canvas, 0.8, 2))
-    tab.get_by_role("button", name="Shades in red").click()
-    other = pixel(canvas, **spot(canvas, 0.8, 2))
-    tab.get_by_role("button", name="Shades by brightness").click()
-    assert other != red
-    assert pixel(canvas, **spot(canvas, 0.8, 2)) == red
 
 
 @pytest.mark.slow
@@ -305,14 +220,6 @@ def test_a_saved_page_shows_a_coarse_timeline_and_says_what_it_needs(
     expect(readout(tab)).to_contain_text("Supersteps 2,")
     tab.get_by_role("button", name="Zoom in").click()
     expect(tab.locator(".timeline .hint")).to_contain_text("bsp view shows it more finely")
-
-
-def test_it_is_usable_on_a_narrow_screen(tab, timeline):
-    timeline()
-    tab.set_viewport_size({"width": 390, "height": 844})
-    expect(tab.locator(".timeline .ramp")).to_be_visible()
-    assert tab.locator("canvas.heat").bounding_box()["height"] >= 200
-    assert tab.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_a_click_on_waiting_goes_to_the_process_and_line_that_was_waited_for(tab, timeline):

@@ -60,21 +60,6 @@ def test_listing_a_folder_reads_no_records(make, tmp_path, monkeypatch):
     assert listed(Traces(folder=tmp_path)) == [("0", "a.bsp", None)]
 
 
-def test_an_unchanged_folder_is_not_read_again(make, tmp_path, monkeypatch):
-    make("a.bsp")
-    traces = Traces(folder=tmp_path)
-    first = traces.overview()
-    monkeypatch.setattr("bsplib.webui.traces.read_heads", lambda _: pytest.fail("read again"))
-    assert traces.overview() == first
-
-
-def test_a_trace_that_has_been_shown_tells_how_long_it_took(make, tmp_path):
-    make("a.bsp")
-    traces = Traces(folder=tmp_path)
-    traces.answer("0", 0, "run", {})
-    assert traces.overview()[0]["runs"][0]["elapsed_s"] == pytest.approx(1e-3)
-
-
 def test_what_is_no_trace_is_listed_with_the_reason(make, tmp_path):
     (tmp_path / "a\x1b.bsp").write_bytes(b"no trace")
     make("b.bsp")
@@ -85,14 +70,6 @@ def test_what_is_no_trace_is_listed_with_the_reason(make, tmp_path):
     assert right == ("1", "b.bsp", None)
 
 
-def test_a_trace_that_comes_later_is_found(make, tmp_path):
-    make("b.bsp")
-    traces = Traces(folder=tmp_path)
-    make("a.bsp")
-    assert listed(traces) == [("0", "b.bsp", None), ("1", "a.bsp", None)]
-    assert traces.answer("1", 0, "run", {})["run"]["nprocs"] == 2
-
-
 def test_a_trace_that_was_written_anew_is_read_anew(make, tmp_path):
     make("a.bsp", 2)
     traces = Traces(folder=tmp_path)
@@ -100,15 +77,6 @@ def test_a_trace_that_was_written_anew_is_read_anew(make, tmp_path):
     make("a.bsp", 5)
     assert traces.overview()[0]["runs"][0]["nprocs"] == 5
     assert traces.answer("0", 0, "run", {})["run"]["nprocs"] == 5
-
-
-def test_a_trace_that_was_mended_can_be_read(make, tmp_path):
-    (tmp_path / "a.bsp").write_bytes(b"no trace")
-    traces = Traces(folder=tmp_path)
-    assert traces.overview()[0]["error"]
-    (tmp_path / "a.bsp").unlink()  # nothing but a trace is replaced
-    make("a.bsp")
-    assert listed(traces) == [("0", "a.bsp", None)]
 
 
 def test_a_trace_that_is_gone_says_so(make, tmp_path):
@@ -184,13 +152,6 @@ def test_bsp_view_serves_a_folder(view, make, tmp_path):
     result, [(traces, options)] = view("--no-browser")
     assert result.exit_code == 0
     assert (traces, options["folder"], options["open_browser"]) == ((), tmp_path, False)
-
-
-def test_bsp_view_says_that_a_folder_has_no_trace(view, tmp_path):
-    (tmp_path / "notes.txt").touch()
-    result, served = view()
-    assert (result.exit_code, served) == (1, [])
-    assert result.output == f"Error: There is no trace (*.bsp) in the folder {tmp_path}.\n"
 
 
 @pytest.mark.parametrize("option", ["--html", "--compare"])

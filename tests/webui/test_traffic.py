@@ -7,7 +7,6 @@ from playwright.sync_api import expect
 
 from bsplib.profiler.callgraph import build
 from bsplib.recording.records import Trace
-from bsplib.webui.page import saved_page
 
 pytestmark = pytest.mark.browser
 
@@ -81,25 +80,6 @@ def test_hovering_a_cell_tells_processes_bytes_and_messages(tab, traffic):
     expect(readout(tab)).to_contain_text("15.0 kB in 4 messages, 23% of all")
 
 
-def test_it_is_that_of_the_selected_node(tab, traffic):
-    canvas = traffic("collect")
-    tab.mouse.move(*at(canvas, 3, 0))
-    expect(readout(tab)).to_contain_text("1.00 kB in 1 message, 33% of all")
-    tab.mouse.move(*at(canvas, 1, 2))
-    expect(readout(tab)).to_contain_text("0 B in 0 messages")
-    facts = tab.locator(".facts-list")
-    expect(facts).to_contain_text("3.00 kB in 3 messages")
-    expect(facts).to_contain_text("3.00 kB, process 0")
-
-
-def test_bars_beside_the_matrix_tell_what_a_process_sends_and_receives(tab, traffic):
-    canvas = traffic("spread")
-    tab.mouse.move(*at(canvas, 0, 3.7))
-    expect(readout(tab)).to_contain_text("Process 0 sends 3.00 kB")
-    tab.mouse.move(*at(canvas, 3.7, 2))
-    expect(readout(tab)).to_contain_text("Process 2 receives 1.00 kB")
-
-
 def test_arrows_move_the_cursor_through_the_cells(tab, traffic):
     canvas = traffic("main")
     canvas.focus()
@@ -110,20 +90,6 @@ def test_arrows_move_the_cursor_through_the_cells(tab, traffic):
     expect(readout(tab)).to_contain_text("From process 1 to process 1")
 
 
-def test_a_linear_scale_ends_at_zero(tab, traffic):
-    traffic("main")
-    texts = tab.locator(".beside .ramp-texts span").first
-    expect(texts).to_have_text("1.00 kB")
-    tab.get_by_role("radio", name="linear").check(force=True)
-    expect(texts).to_have_text("0 B")
-    tab.get_by_role("radio", name="logarithmic").check(force=True)
-
-
-def test_a_range_of_supersteps_restricts_the_traffic(tab, traffic):
-    traffic("main", "&brush=0,1")
-    expect(tab.locator(".facts-list")).to_contain_text("12.0 kB in 8 messages")
-
-
 def test_the_superstep_that_departs_most_is_listed_with_its_pattern(tab, traffic):
     traffic("main")
     first = tab.get_by_role("table", name="Supersteps that depart most").get_by_role("row").nth(1)
@@ -132,51 +98,6 @@ def test_the_superstep_that_departs_most_is_listed_with_its_pattern(tab, traffic
     expect(first).to_contain_text(re.compile(r"\+4\.\d+ ms"))
     centres = tab.get_by_role("table", name="Cost centres that depart most")
     expect(centres.get_by_role("row").nth(1)).to_contain_text("bcast.py line 22")
-
-
-def test_a_cost_centre_of_the_list_is_selected_in_all_views(tab, traffic):
-    traffic("main")
-    tab.get_by_role("table", name="Cost centres that depart most").get_by_role(
-        "button"
-    ).first.click()
-    expect(tab.locator("#detail h2")).to_have_text("line 22")
-    expect(tab.locator(".traffic .beside h2")).to_have_text("Traffic of bcast.py line 22")
-
-
-def test_a_superstep_of_the_list_leads_to_the_timeline(tab, traffic):
-    traffic("main")
-    tab.get_by_role("button", name="Superstep 4 in the timeline").click()
-    expect(tab.get_by_role("tab", selected=True)).to_have_text("Timeline")
-    assert "span=0,20" in tab.url
-    tab.go_back()
-    expect(tab.get_by_role("tab", selected=True)).to_have_text("Traffic")
-
-
-def colours(canvas):
-    """All colours of a canvas."""
-    script = """canvas => {
-      const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
-      copy.drawImage(canvas, 0, 0);
-      const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
-      const found = new Set();
-      for (let i = 0; i < data.length; i += 4) {
-        if (data[i + 3] > 150) found.add(data.slice(i, i + 3).join());
-      }
-      return [...found];
-    }"""
-    return {tuple(map(int, text.split(","))) for text in canvas.evaluate(script)}
-
-
-def close(colour, others):
-    return any(all(abs(a - b) < 12 for a, b in zip(colour, other, strict=True)) for other in others)
-
-
-def test_fan_in_fan_out_and_even_have_colours_of_their_own(tab, traffic):
-    traffic("main")
-    expect(tab.locator(".mark-legend li")).to_have_text(["even", "fan-in", "fan-out"])
-    found = colours(tab.locator("canvas.scatter"))
-    for colour in ((122, 131, 145), (168, 91, 0), (11, 114, 104)):
-        assert close(colour, found)
 
 
 def test_hovering_and_clicking_a_point_tells_and_selects_its_cost_centre(tab, traffic):
@@ -241,22 +162,3 @@ def test_of_many_processes_blocks_are_shown_and_one_is_opened_by_enter(
         expect(readout(tab)).to_contain_text("From process 0 to process 1")
         whole.click()
         expect(whole).to_be_hidden()
-
-
-def test_a_saved_page_has_the_traffic_of_the_whole_run(open_tab, show, ring_trace, ids, tmp_path):
-    file = tmp_path / "page.html"
-    file.write_text(saved_page(ring_trace), encoding="utf-8")
-    tab = open_tab()
-    show(tab, file.as_uri(), f"view=traffic&node={ids['collect']}")
-    expect(tab.locator(".beside h2")).to_have_text("Traffic of main")
-    expect(tab.locator(".beside .hint")).to_contain_text("bsp view shows that of each node")
-    expect(tab.get_by_role("table", name="Supersteps that depart most")).to_be_visible()
-
-
-def test_it_is_usable_on_a_narrow_screen(tab, traffic):
-    canvas = traffic("main")
-    tab.set_viewport_size({"width": 390, "height": 844})
-    canvas.scroll_into_view_if_needed()
-    expect(canvas).to_be_in_viewport()
-    assert canvas.bounding_box()["width"] <= 390
-    assert tab.evaluate("document.documentElement.scrollWidth") == 390

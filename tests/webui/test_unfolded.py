@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import expect
 
 from bsplib.recording.records import Doing, Frame, Trace
-from bsplib.webui import write_html
 from tests.scripted import sampled
 
 pytestmark = pytest.mark.browser
@@ -72,12 +71,6 @@ def test_a_key_unfolds_below_the_selected_cost_centre_and_the_address_keeps_it(p
     expect(box(page, "busy")).to_have_count(0)
 
 
-def test_a_key_does_nothing_where_nothing_was_executed_below(page):
-    box(page, "other").click()
-    page.keyboard.press("u")
-    assert "unfolded=" not in page.url
-
-
 def test_a_tooltip_has_the_seconds_by_process_and_a_click_selects_the_cost_centre(page):
     box(page, "app.py line 12").dblclick()
     box(page, "prepare").hover()
@@ -91,11 +84,3 @@ def test_a_tooltip_has_the_seconds_by_process_and_a_click_selects_the_cost_centr
     box(page, "app.py line 22").click()
     box(page, "busy").click()
     expect(page.locator("#detail h2")).to_have_text("line 12")
-
-
-def test_a_saved_page_unfolds_them_without_a_server(open_tab, trace, tmp_path):
-    write_html(trace, tmp_path / "page.html")
-    tab = open_tab()
-    tab.goto((tmp_path / "page.html").as_uri())
-    box(tab, "app.py line 12").dblclick()
-    expect(box(tab, "busy")).to_be_visible()

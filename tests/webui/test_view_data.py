@@ -40,13 +40,6 @@ def test_a_window_has_the_computation_of_each_process_in_each_superstep(opened):
     assert answer["edges"] == [0, 1, 2, 3]
 
 
-def test_a_window_of_time_is_in_seconds(opened):
-    answer = timeline.timeline(opened, {"axis": "time", "low": "0.01", "high": "0.02"})
-    assert (answer["edges"][0], answer["edges"][-1]) == pytest.approx((0.01, 0.02))
-    whole = sum(amounts(answer, layer).sum() for layer in ("comp", "comm", "idle", "waiting"))
-    assert whole == pytest.approx(0.16, rel=1e-3)
-
-
 @pytest.mark.parametrize("axis", ["superstep", "time"])
 def test_a_cell_has_the_shares_of_the_parts_of_the_account(opened, axis):
     answer = timeline.timeline(opened, {"axis": axis, "columns": "20"})
@@ -68,11 +61,6 @@ def test_the_axis_of_time_begins_with_the_start_of_the_run(opened):
     ends = np.frombuffer(base64.b64decode(answer["parts"]["ends"]), "u1").reshape(16, -1)
     assert (ends[:, 0] == 255).all()
     assert (ends[:, 20] == 0).all()
-
-
-def test_a_column_names_the_cost_centre_of_its_straggler(opened):
-    answer = timeline.timeline(opened, {"low": "0", "high": "1"})
-    assert answer["centres"] == [node_id(opened, "bcast.py line 18")]
 
 
 @pytest.fixture
@@ -129,18 +117,6 @@ def test_the_matrix_of_a_node_has_its_transfers_only(opened):
     assert foo["cells"]["sender"] == [0] * 15
     assert foo["h_out"]["total"] == [5 * 15 * 40_000] + [0] * 15
     assert whole["bytes"] == int(opened.run.traffic["bytes"].sum())
-
-
-def test_the_matrix_may_be_that_of_ranges_of_processes(opened):
-    part = traffic.traffic(opened, {"senders": "0,4", "receivers": "8,16"})
-    assert [(part[side]["first"], part[side]["end"]) for side in ("senders", "receivers")] == [
-        (0, 4),
-        (8, 16),
-    ]
-
-
-def test_the_matrix_follows_the_range_of_supersteps(opened):
-    assert traffic.traffic(opened, {"from": "0", "to": "1"})["bytes"] == 2 * 15 * 40_000
 
 
 def test_a_range_of_supersteps_is_priced_at_the_rates_of_the_whole_run(broadcast_trace):
