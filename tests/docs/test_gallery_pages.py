@@ -38,13 +38,6 @@ def after(docstring, name):
     return docstring.partition(name)[2].replace("``", "`")[:12].lower()
 
 
-def test_the_index_shows_a_picture_of_every_program():
-    text = MADE["overview"]()
-    for name in MADE["TITLES"]:
-        assert f"(pages/{name}.md)" in text
-        assert f"```{{image}} pages/{name}.svg" in text
-
-
 def test_the_index_of_the_repository_lists_every_program():
     index = (ROOT / "docs" / "gallery" / "index.md").read_text(encoding="utf-8")
     for name, title in MADE["TITLES"].items():
@@ -65,8 +58,3 @@ def test_a_page_has_the_call_graph_of_a_run_at_the_size_that_it_names(tmp_path):
     picture = (tmp_path / "monte_carlo.svg").read_text(encoding="utf-8")
     assert "main" in picture
     assert "allreduce" in picture
-
-
-def test_a_section_that_begins_with_an_article_keeps_its_space():
-    text = MADE["text_of"]("A sort.\n\nOf keys.\n\nTeaches: a cyclic distribution.\n")
-    assert text.sections["Teaches"] == "A cyclic distribution."

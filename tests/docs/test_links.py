@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import runpy
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -56,14 +55,6 @@ def test_a_page_links_only_pages_that_the_site_has(page):
     assert [link for link in pages if on_the_site(page, link).startswith("/..")] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_a_page_has_one_title_and_no_gap_in_the_levels_of_its_headings(page):
-    levels = [len(hashes) for hashes in re.findall(r"^(#+) ", prose(page), re.MULTILINE)]
-    assert levels.count(1) == 1
-    assert levels[0] == 1
-    assert all(second <= first + 1 for first, second in pairwise(levels))
-
-
 def test_every_page_stands_in_one_table_of_contents():
     listed = ["index"]
     for page in PAGES:
@@ -71,11 +62,3 @@ def test_every_page_stands_in_one_table_of_contents():
             text = SITE["rewrite_links"](page, page.read_text(encoding="utf-8"))
             listed += [name[1:] for _, names in SITE["contents"](text) for name in names]
     assert sorted(listed) == sorted(map(name_of, KEPT))
-
-
-@pytest.mark.parametrize("page", [*KEPT, DOCS.parent / "README.md"], ids=lambda page: page.stem)
-def test_a_page_is_plain_markdown_that_reads_well_in_the_repository(page):
-    text = page.read_text(encoding="utf-8")
-    assert re.findall(r"^(?:`{3,}|:{3,}) ?\{.*", text, re.M) == []  # directives
-    assert re.findall(r"\{(?:py:\w+|doc|ref|term|download|math)\}`", prose(page)) == []  # roles
-    assert len(prose(page).split()) > 10

@@ -11,7 +11,7 @@ import pytest
 import bsplib
 from bsplib import errors
 
-from .pages import BLOCK, DOCS, name_of, pages, sessions
+from .pages import DOCS, name_of, pages, sessions
 
 
 def text_of(page):
@@ -25,12 +25,6 @@ EXAMPLES = "".join(sessions(page) for page in pages("reference"))
 METHODS = sorted(name for name, _ in inspect.getmembers(bsplib.Group) if name[0] != "_")
 ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type)}
 OTHERS = sorted({*bsplib.__all__} - ERRORS - {"__version__"})
-
-
-def test_these_tests_know_the_public_names():
-    assert {"put", "pid", "allreduce", "split"} <= {*METHODS}
-    assert OTHERS == ["Group", "Machine", "Pool", "load", "map", "run", "shared"]
-    assert {*bsplib.__all__} & ERRORS == ERRORS
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -67,9 +61,3 @@ def test_an_entry_says_in_markdown_what_its_docstring_says():
     assert "\n- `pid`: receiving process, `0 <= pid < nprocs`" in entry
     assert "\n- `ProcessRangeError`: `pid` is no process of this group.\n" in entry
     assert "\n**Cost:** the bytes" in entry
-
-
-@pytest.mark.parametrize("page", pages("reference"), ids=name_of)
-def test_no_entry_has_marks_of_restructured_text(page):
-    prose = BLOCK.sub("", text_of(page))
-    assert re.findall(r":\w+:`|``|::$", prose, re.M) == []

@@ -16,8 +16,7 @@ import pytest
 
 from tests.bsplib.phases import eventually, state_of
 from tests.hosts import folder
-from tests.hosts import hosts as module
-from tests.hosts.hosts import Hosts, HostsError
+from tests.hosts.hosts import Hosts
 
 ROOT = Path(__file__).parents[2]
 RATE, DELAY = 1e9, 1e-3  # of the fixture hosts
@@ -131,12 +130,6 @@ def test_each_host_has_its_name(hosts):
     assert len({*names, socket.gethostname()}) == 5
 
 
-def test_a_host_finds_the_others_by_their_names(hosts):
-    for target, name in enumerate(hosts.names):
-        text = f"import socket; print(socket.gethostbyname({name!r}))"
-        assert said(hosts, 0, *python(text)).strip() == f"10.77.0.{target + 1}"
-
-
 def test_each_host_has_a_shared_memory_of_its_own(hosts):
     said(hosts, 1, "touch", "/dev/shm/of_host_1")
     assert hosts.shared_memory_left(1) == ["of_host_1"]
@@ -155,27 +148,6 @@ def test_each_host_has_a_clock_of_its_own(hosts):
         assert before <= seconds - 1000 * (host + 1) <= after
 
 
-def test_each_host_counts_its_own_processes(hosts):
-    listing = said(hosts, 2, *python("import os; print(*filter(str.isdigit, os.listdir('/proc')))"))
-    assert set(listing.split()) < set(map(str, range(1, 1000)))
-    assert len(listing.split()) == 2  # the first one, and that which asks
-
-
-def test_a_host_sees_its_own_interface_only(hosts):
-    assert sorted(said(hosts, 3, "ls", "/sys/class/net").split()) == ["eth0", "lo"]
-
-
-def test_other_files_are_shared(hosts, tmp_path):
-    (tmp_path / "file").write_text("from outside")
-    assert said(hosts, 0, "cat", tmp_path / "file") == "from outside"
-
-
-def test_temporary_files_of_a_host_are_its_own(hosts):
-    said(hosts, 0, "sh", "-c", 'touch "$TMPDIR/temporary"')
-    assert "temporary" in said(hosts, 0, "sh", "-c", 'ls "$TMPDIR"')
-    assert "temporary" not in said(hosts, 1, "sh", "-c", 'ls "$TMPDIR"')
-
-
 # -- the network ------------------------------------------------------------------------------
 
 
@@ -190,14 +162,6 @@ def test_a_stream_is_no_faster_than_the_link_and_uses_it(hosts):
     seconds = float(between(hosts, server, STREAM))
     least = 8 * PAYLOAD / RATE
     assert least <= seconds < 20 * least
-
-
-@pytest.mark.lengthy
-def test_two_sets_of_hosts_know_nothing_of_each_other(hosts):
-    with Hosts(count=2) as others:
-        assert not set(others.names) & set(hosts.names)
-        assert reaches(others, 0, 1)
-        assert reaches(hosts, 0, 1)
 
 
 # -- faults -----------------------------------------------------------------------------------
@@ -224,31 +188,6 @@ def test_all_processes_of_a_host_that_is_stopped_are(hosts):
     assert said(hosts, 1, "echo", "here") == "here\n"
 
 
-def test_processes_are_left_until_they_are_killed(hosts):
-    said(hosts, 1, "sh", "-c", "sleep 601 >/dev/null & echo ready")
-    assert eventually(lambda: hosts.processes_left(1) == ["sleep 601"])
-    assert hosts.processes_left(0) == []
-    hosts.kill(1)
-    assert hosts.processes_left(1) == []
-
-
-def test_a_process_gets_a_signal_by_the_number_that_it_has_on_its_host(hosts):
-    with started(hosts, 1, "sh", "-c", "echo $$; exec sleep 600"):
-        pids = [pid for pid in range(2, 100) if is_there(hosts, 1, pid)]
-        hosts.signal(1, *pids, signal.SIGKILL)
-        assert eventually(lambda: hosts.processes_left(1) == [])
-    with pytest.raises(ProcessLookupError, match=f"there is no process 99999 on {hosts.names[1]}"):
-        hosts.signal(1, 99999, signal.SIGKILL)
-
-
-def is_there(hosts, host, pid):
-    try:
-        hosts.signal(host, pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 # -- commands -----------------------------------------------------------------------------------
 
 
@@ -263,26 +202,6 @@ def test_a_command_has_the_arguments_environment_folder_and_input_of_the_caller(
         input="put in|",
     )
     assert written == f"put in|1\n2|{tmp_path}|a b||$c|"
-
-
-@pytest.mark.parametrize("code", [0, 7])
-def test_the_exit_code_is_that_of_the_command(hosts, code):
-    done = subprocess.run(hosts.on(0, "sh", "-c", f"exit {code}"), check=False, timeout=LIMIT_S)
-    assert done.returncode == code
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
-def test_a_command_that_is_killed_by_a_signal_ends_so_here(hosts, number):
-    line = hosts.on(0, "sh", "-c", f"kill -{int(number)} $$")
-    assert subprocess.run(line, check=False, timeout=LIMIT_S).returncode == -number
-
-
-def test_a_command_that_is_not_there_is_an_error_of_its_host(hosts):
-    done = subprocess.run(
-        hosts.on(1, "no-such-command"), capture_output=True, text=True, check=False, timeout=LIMIT_S
-    )
-    assert done.returncode == 127
-    assert done.stderr == f"{hosts.names[1]}: there is no command no-such-command\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
@@ -310,26 +229,6 @@ def test_the_agent_runs_a_line_of_the_shell_with_a_new_environment_as_ssh_does(h
         timeout=LIMIT_S,
     )
     assert (done.stdout, done.returncode) == (f"\n{hosts.names[1]}\n", 5)
-
-
-def test_what_the_agent_started_outlives_it(hosts):
-    line = [hosts.agent, hosts.names[2], "echo ready; exec sleep 602"]
-    with started(hosts, 0, *line) as process:
-        hosts.kill(0)
-        assert process.wait(LIMIT_S)
-    assert eventually(lambda: hosts.processes_left(2) == ["sleep 602"])
-
-
-def test_a_host_that_is_not_there_is_named(hosts):
-    done = subprocess.run(
-        [hosts.agent, "nowhere", "true"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LIMIT_S,
-    )
-    assert done.returncode
-    assert "nowhere cannot be reached" in done.stderr
 
 
 # -- nothing is left ------------------------------------------------------------------------
@@ -375,11 +274,6 @@ def test_only_a_folder_is_left_when_the_keeper_is_killed_too_and_the_next_run_re
     assert eventually(lambda: not place.exists())  # another run may be removing it
 
 
-def test_a_folder_in_use_is_not_removed(hosts):
-    assert hosts.folder not in folder.remove_abandoned()
-    assert hosts.folder.exists()
-
-
 # -- where they cannot be made ------------------------------------------------------------------
 
 
@@ -392,17 +286,3 @@ def test_who_may_not_make_hosts_is_told_why(hosts):
     )
     assert "cannot be made here" in done.stdout
     assert "Operation not permitted" in done.stdout
-
-
-def test_a_keeper_that_ends_at_once_is_an_error(monkeypatch):
-    monkeypatch.setattr(module.sys, "executable", "/bin/false")
-    made = Hosts()
-    with pytest.raises(HostsError, match="the keeper of the hosts has ended"):
-        made.__enter__()
-    assert not made.folder.exists()
-
-
-@pytest.mark.parametrize("count", [0, 255])
-def test_a_switch_has_1_to_254_hosts(count):
-    with pytest.raises(ValueError, match=f"{count} hosts"):
-        Hosts(count)

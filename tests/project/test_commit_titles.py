@@ -44,37 +44,3 @@ def test_the_titles_of_the_last_commits_are_short():
     if titles is None:
         pytest.skip("this folder has no history of git")
     assert [title for title in titles if len(title) > MOST_CHARACTERS] == []
-
-
-@pytest.fixture
-def commit(tmp_path):
-    """Makes commits without changes, whose titles are given, in a new repository."""
-
-    def commit(*titles):
-        for title in titles:
-            name = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org")
-            assert git(tmp_path, *name, "commit", "--allow-empty", "-m", title) is not None
-
-    assert git(tmp_path, "init") is not None
-    return commit
-
-
-def test_the_last_commits_are_those_since_the_last_tag(commit, tmp_path):
-    commit("first", "second")
-    assert last_titles(tmp_path) == ["second", "first"]
-    git(tmp_path, "tag", "v1")
-    assert last_titles(tmp_path) == []
-    commit("third", "fourth")
-    assert last_titles(tmp_path) == ["fourth", "third"]
-
-
-def test_a_shallow_copy_has_the_commits_that_are_there(commit, tmp_path):
-    commit("first", "second")
-    git(tmp_path, "clone", "--depth", "1", tmp_path.as_uri(), "shallow")
-    assert last_titles(tmp_path / "shallow") == ["second"]
-
-
-def test_a_copy_without_history_has_no_commits(commit, tmp_path):
-    commit("first")
-    (tmp_path / "sources").mkdir()
-    assert last_titles(tmp_path / "sources") is None

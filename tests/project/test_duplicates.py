@@ -145,30 +145,3 @@ def write(tmp_path):
 def test_six_lines_that_are_repeated_are_found_with_both_places(write):
     nested = "def f(pid):\n    count = 0\n" + textwrap.indent(BODY, "    ")
     assert repetitions(write(f"x = 1\n{BODY}", nested)) == ["b.py:4 repeats a.py:3"]
-
-
-def test_a_repetition_inside_one_file_is_found(write):
-    assert repetitions(write(f"{BODY}\npass\n{BODY}")) == ["a.py:12 repeats a.py:2"]
-
-
-def test_comments_docstrings_imports_and_layout_hide_no_repetition(write):
-    hidden = BODY.replace(
-        "first = read(pid)", 'first = read(\n    pid,\n)  # the first\n"""Its text."""'
-    ).replace("if first", "import os\n\nif first")
-    assert repetitions(write(BODY, hidden)) == ["b.py:2 repeats a.py:2"]
-
-
-def test_five_equal_lines_are_no_repetition(write):
-    assert repetitions(write(BODY, BODY.replace("count += 1", "count += 2"))) == []
-
-
-def test_parameters_of_a_function_are_one_line_without_its_name(write):
-    heads = [
-        f"def {name}(\n    self,\n    pid: int,\n    source: str,\n    *,\n    offset: int,\n):\n"
-        for name in ("put", "get")
-    ]
-    assert repetitions(write(*(f"{head}    return {head[4:7]}\n" for head in heads))) == []
-    lines = "".join(f"    x{number} = pid\n" for number in range(5))
-    assert repetitions(write(*(head + lines for head in heads))) == ["b.py:1 repeats a.py:1"]
-    fewer = lines[: lines.index("    x4")]
-    assert repetitions(write(*(head + fewer for head in heads))) == []

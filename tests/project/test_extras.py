@@ -74,10 +74,6 @@ def test_the_table_of_extras_is_that_of_the_project():
     assert {package: extra for extra in extras for package in extras[extra]} == table
 
 
-def test_what_an_extra_installs_is_not_installed_without_it():
-    assert names(PROJECT["dependencies"]) & set(EXTRAS) == set()
-
-
 def test_all_has_every_extra_for_users():
     (combined,) = OPTIONAL["all"]
     members = re.fullmatch(r"bsplib\[([\w,]+)\]", combined).group(1).split(",")
@@ -88,11 +84,6 @@ def test_the_supported_versions_of_python_are_stated():
     stated = [line for line in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", line)]
     assert stated == [f"Programming Language :: Python :: 3.{minor}" for minor in (11, 12, 13)]
     assert PROJECT["requires-python"] == ">=3.11"
-
-
-def test_the_versions_of_python_include_the_one_that_runs_the_tests():
-    running = f"Programming Language :: Python :: {sys.version_info.major}.{sys.version_info.minor}"
-    assert running in PROJECT["classifiers"]
 
 
 # -- imports -----------------------------------------------------------------------------------
@@ -125,18 +116,6 @@ def test_packages_of_extras_are_imported_by_the_one_helper_only(room):
         if package in EXTRAS and not (package == "mpi4py" and is_for_ranks(path))
     ]
     assert wrong == []
-
-
-def test_no_text_says_to_install_bsplib_from_an_index_which_does_not_have_it():
-    wrong = re.compile(r"pip install [^\n`]*\bbsplib\b(?!\.)")
-    found = [
-        str(path.relative_to(ROOT))
-        for room in ("bsplib", "profiler", "webui", "apps", "docs", "benchmarks", ".")
-        for end in ("py", "md", "js", "html")
-        for path in sorted((ROOT / room).glob(f"*.{end}" if room == "." else f"**/*.{end}"))
-        if wrong.search(path.read_text(encoding="utf-8"))
-    ]
-    assert found == []
 
 
 # -- commands where an extra is missing --------------------------------------------------------
@@ -233,10 +212,3 @@ def test_a_program_runs_and_is_recorded_without_any_extra(without):
 def test_a_run_is_shown_and_predicted_without_any_extra(without, trace, line):
     done = without(EXTRAS, "-m", "bsplib", *line, trace)
     assert (done.returncode, done.stderr.strip()) == (0, "")  # a progress bar ends a line
-
-
-def test_a_parameter_is_swept_without_any_extra(without):
-    line = ("--repeats", "1", "-m", "bsplib.apps.broadcast", "--size", "{size}")
-    done = without(EXTRAS, *SWEEP, "size=1:2", *line)
-    traces = "traces in broadcast.sweep: bsp view --metric h-imb broadcast.sweep"
-    assert (done.returncode, done.stderr.strip()) == (0, traces)

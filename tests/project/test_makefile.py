@@ -39,22 +39,6 @@ def test_the_demo_installs_no_extras(commands):
     assert "[dev" not in demo
 
 
-def test_tests_install_their_tools_after_bsplib(commands):
-    before, _, after = commands("test-quick").partition("--no-deps --editable .")
-    assert "[dev" not in before
-    assert "--editable '.[dev,predict,sql,notebook]'" in after
-
-
-def test_the_core_is_compiled_once(commands):
-    assert commands("demo").count("--no-build-isolation") == 1
-    assert "--quiet --editable" not in commands("demo")
-
-
-def test_the_demo_compiles_the_core_while_pip_installs_what_bsplib_needs(commands):
-    _, _, beside = commands("demo").partition("--no-deps --editable . & ")
-    assert "pip install" in beside.partition("wait $building")[0]
-
-
 def test_uv_installs_what_the_demo_needs_where_it_is_there(commands):
     lines = commands("demo", uv="/somewhere/uv").splitlines()
     installed = [line for line in lines if "pip install" in line]

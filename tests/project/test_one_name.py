@@ -14,17 +14,6 @@ pytestmark = pytest.mark.lengthy  # each test starts an interpreter
 BSP = Path(sys.executable).parent / "bsp"
 LINES = {"bsp": (BSP,), "-m": (sys.executable, "-m", "bsplib")}
 NAMES = ("apps", "profiler", "webui", "tools", "core", "recording", "errors", "visible")
-LIBRARIES = (
-    "logging",
-    "numpy",
-    "queue",
-    "random",
-    "rich",
-    "secrets",
-    "string",
-    "struct",
-    "typing",
-)
 
 PROGRAM = """
 import apps, profiler, webui
@@ -37,46 +26,6 @@ def main(bsp):
 if __name__ == "__main__":
     print(bsplib.run(main, nprocs=2, profile="own.bsp"), apps.OWN, profiler.OWN, webui.OWN)
     print(bsplib.load("own.bsp").runs[0].nprocs)
-"""
-
-RING = """
-import bsplib
-
-def main(bsp):
-    bsp.send((bsp.pid + 1) % bsp.nprocs, bsp.pid)
-    bsp.sync()
-    return bsp.move()
-
-print(bsplib.run(main, nprocs=2, profile="ring.bsp"))
-"""
-
-TEST = """
-import bsplib, profiler
-
-def test_own(bsp_trace):
-    bsplib.run(lambda bsp: bsp.sync(), nprocs=2, backend="sim")
-    assert bsp_trace.figures().supersteps == 1
-    assert profiler.OWN
-"""
-
-APP = """
-import bsplib, click, apps
-
-def main(bsp, size):
-    for _ in range(size):
-        bsp.sync()
-
-@click.command()
-@click.option("--size", type=int)
-@click.option("--nprocs", type=int)
-@click.option("--backend", default="shm")
-@click.option("--profile")
-@click.option("--machine")
-def command(size, **place):
-    bsplib.run(main, size, **place)
-
-if __name__ == "__main__":
-    command()
 """
 
 
@@ -132,30 +81,9 @@ def test_every_command_uses_the_rooms_of_bsplib(folder, line):
     assert "run 1: program.py" in output(folder, *line, "report", "own.bsp", PYTHONPATH=path)
 
 
-def test_bsp_runs_a_program_beside_files_that_have_names_of_libraries_by_accident(tmp_path):
-    for name in LIBRARIES:
-        (tmp_path / f"{name}.py").write_text("raise RuntimeError(__file__)\n", encoding="utf-8")
-    (tmp_path / "ring.py").write_text(RING, encoding="utf-8")
-    assert output(tmp_path, BSP, "run", "ring.py") == "[1, 0]\n"
-    assert "run 1: ring.py" in output(tmp_path, BSP, "report", "ring.bsp")
-
-
 def test_a_program_of_bsplib_runs_beside_modules_of_its_names(folder):
     line = ("run", "-n", "2", "-m", "bsplib.apps.gallery.heat")
     assert output(folder, BSP, *line)
-
-
-def test_a_file_is_swept_that_imports_a_module_of_the_user(folder):
-    (folder / "app.py").write_text(APP, encoding="utf-8")
-    line = ("sweep", "-n", "2", "--backend", "sim", "--set", "size=1:2", "app.py")
-    traces = "traces in app.sweep: bsp view --metric h-imb app.sweep\n"
-    assert "size" in output(folder, BSP, *line, errors=traces)
-
-
-def test_the_fixture_of_pytest_uses_the_rooms_of_bsplib(folder):
-    (folder / "test_own.py").write_text(TEST, encoding="utf-8")
-    line = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_own.py")
-    assert "1 passed" in output(folder, sys.executable, *line)
 
 
 def test_the_name_of_a_folder_imports_nothing_elsewhere(tmp_path):

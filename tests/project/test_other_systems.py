@@ -68,11 +68,6 @@ def test_a_program_runs_on_virtual_processors_and_is_looked_at(there, tmp_path):
     assert "ring.py" in (tmp_path / "ring.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
-def test_a_parameter_is_tuned_on_virtual_processors(there):
-    assert "Best: block" in there("-m", "bsplib", "sweep", "--set", "block=1,8,64", "steps.py")
-
-
 def test_real_processes_are_refused_in_a_sentence_that_names_virtual_ones(there):
     said = there("ring.py", status=1)
     assert said.splitlines()[-1] == (

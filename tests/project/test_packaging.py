@@ -34,13 +34,6 @@ def test_every_package_is_listed():
     assert set(PROJECT["tool"]["setuptools"]["packages"]) == packages()
 
 
-def test_every_package_has_an_init():
-    missing = [
-        name for name in packages() if not (ROOT / name.replace(".", "/") / "__init__.py").exists()
-    ]
-    assert missing == []
-
-
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_other_file_of_a_package_is_package_data(room):
     patterns = PROJECT["tool"]["setuptools"]["package-data"].get(room, [])
@@ -67,27 +60,10 @@ def test_package_data_exist(package, pattern):
     assert list((ROOT / package.replace(".", "/")).glob(pattern))
 
 
-def test_the_package_says_that_it_is_typed():
-    assert (ROOT / "bsplib" / "py.typed").exists()
-
-
-def test_the_version_is_stated_once():
-    assert PROJECT["project"]["version"] == bsplib.__version__
-
-
-def test_the_installed_distribution_is_this_one():
-    assert importlib.metadata.version("bsplib") == bsplib.__version__
-
-
 def test_the_console_script_is_there():
     (script,) = importlib.metadata.entry_points(group="console_scripts", name="bsp")
     assert PROJECT["project"]["scripts"] == {"bsp": script.value}
     assert callable(script.load())
-
-
-def test_the_pytest_plugin_is_there():
-    (plugin,) = importlib.metadata.entry_points(group="pytest11", name="bsplib")
-    assert PROJECT["project"]["entry-points"]["pytest11"] == {"bsplib": plugin.value}
 
 
 @pytest.mark.parametrize("name", ["readme", "license-files"])

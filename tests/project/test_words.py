@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MOST = 20
-"""Greatest number of words that a reader can learn before reading the code. A further one replaces
-another one, or the field's word or a plain one replaces it."""
 CODE = ("bsplib", "profiler", "webui", "apps")
 
 
@@ -19,10 +16,6 @@ def glossary() -> list[str]:
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     _, _, section = page.partition("\n## Words\n")
     return re.findall(r"^\| (?!word \|)(\w[^|]*?) \| \w", section, re.MULTILINE)
-
-
-def test_the_words_of_the_glossary_are_few():
-    assert 0 < len(glossary()) <= MOST
 
 
 def test_a_word_of_the_glossary_has_one_meaning():

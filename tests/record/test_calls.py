@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from bsplib.record.events import (
-    ANY_SOURCE,
     COMPLETES,
     CREATES,
     IN_PLACE,
     NOBODY,
-    NUMBER,
     PROC_NULL,
     RAISED,
     ROOT,
@@ -78,16 +76,6 @@ def test_events_do_not_overlap_and_are_in_the_order_of_time(ran):
         assert leave[-1] <= time.monotonic_ns()
 
 
-def test_cpu_times_are_read_where_a_call_is_long(ran):
-    for recorded in ran.ranks:
-        rows = recorded.events[recorded.events["call"] != NUMBER["Test"]][1:]
-        long = rows["leave"] - rows["enter"] > 30_000
-        assert np.all(rows["cpu_leave"][long] > 0)
-        assert np.all(rows["cpu_leave"][~long] == -1)
-        readings = rows["cpu"][rows["cpu"] >= 0]
-        assert np.all(np.diff(readings) >= 0)
-
-
 def test_a_call_has_the_lines_that_lead_to_it(ran):
     for recorded in ran.ranks:
         (number,) = {
@@ -121,27 +109,6 @@ def test_messages_have_partner_tag_and_bytes(ran):
         assert rows.column("Send", "partner") == [PROC_NULL]
 
 
-def test_any_source_is_told_when_a_message_has_come(ran):
-    for rank, size, rows in each(ran, "any_source"):
-        if rank:
-            assert rows.bytes_of("Send") == [(8 * rank, 0)]
-            continue
-        assert rows.column("Recv", "partner") == [ANY_SOURCE] * (size - 1)
-        dones = [done for (done,) in rows.dones("Recv")]
-        assert sorted(dones) == [(0, other, 7, 8 * other) for other in range(1, size)]
-
-
-def test_objects_are_the_messages_in_which_they_travel(ran):
-    for rank, size, rows in each(ran, "objects"):
-        left = (rank - 1) % size
-        assert rows.names() == ["Isend", "Mprobe", "Mrecv", "Wait"]
-        ((bytes_out, _),), ((_, bytes_in),) = rows.bytes_of("Isend"), rows.bytes_of("Mrecv")
-        assert bytes_out == bytes_in > 0
-        assert rows.column("Mrecv", "partner") == [left]
-        assert rows.column("Mrecv", "comm") == [0]
-        assert rows.dones("Mrecv") == [[(0, left, 0, bytes_in)]]
-
-
 def test_each_start_of_a_persistent_request_has_a_number(ran):
     for rank, size, rows in each(ran, "persistent"):
         left = (rank - 1) % size
@@ -154,23 +121,6 @@ def test_each_start_of_a_persistent_request_has_a_number(ran):
         assert [sorted(done[0] for done in each) for each in dones] == [numbers[:2], numbers[2:]]
         assert [done[1:] for done in dones[0] if done[0] == numbers[0]] == [(left, 5, 80)]
         assert rows.names().count("Request_free") == 2
-
-
-def test_polls_in_a_row_are_few_rows(ran):
-    for _, _, rows in each(ran, "polls"):
-        assert 0 < rows.names().count("Test") < 150
-        assert sum(map(len, rows.dones("Wait"))) == (2 if len(ran.ranks) == 1 else 1)
-
-
-def test_probes_tell_what_they_found(ran):
-    for rank, size, rows in each(ran, "probes"):
-        left = (rank - 1) % size
-        assert rows.names().count("Mprobe") == 1
-        assert rows.column("Probe", "partner") == [ANY_SOURCE]
-        assert rows.dones("Probe") == [[(0, left, 8, 0)]]
-        assert rows.bytes_of("Recv") == [(0, 80)]
-        assert rows.dones("Recv") == [[]]
-        assert rows.bytes_of("Mrecv") == [(0, 80)]
 
 
 def test_collectives_have_the_sizes_of_their_buffers(ran):
@@ -217,14 +167,6 @@ def test_vectors_have_the_bytes_of_each_partner(ran):
         assert rows.parts("Reduce_scatter") == [[(i, n, 0) for i, _, n in from_each]]
 
 
-def test_collectives_that_do_not_block_end_at_their_wait(ran):
-    for rank, _, rows in each(ran, "nonblocking"):
-        assert rows.bytes_of("Iallreduce") == [(80, 80)]
-        started = rows.column("Iallreduce", "object") + rows.column("Ibarrier", "object")
-        assert [done[0] for done in rows.dones("Waitall")[0]] == started
-        assert rows.dones("Waitany")[0][0][1:] == (rank, 11, 80)
-
-
 def test_communicators_have_parent_ordinal_and_members(ran):
     for rank, recorded in enumerate(ran.ranks):
         size = len(ran.ranks)
@@ -250,17 +192,6 @@ def test_communicators_have_parent_ordinal_and_members(ran):
         assert rows.names().count("Comm_free") == len(made)
 
 
-def test_a_copy_that_is_made_without_blocking_has_the_same_members(ran):
-    for _, size, rows in each(ran, "copies"):
-        first, second = rows.column("Barrier", "comm")
-        comms = rows.rank.comms
-        assert comms[first].members == comms[second].members == tuple(range(size))
-        assert (comms[first].parent, comms[first].kind) == (0, "intra")
-        assert (comms[second].parent, comms[second].ordinal) == (first, 0)
-        (request,) = rows.column("Comm_idup", "object")
-        assert rows.dones("Wait") == [[(request, NOBODY, -1, 0)]]
-
-
 def test_an_intercommunicator_has_two_groups(ran):
     size = len(ran.ranks)
     for rank, recorded in enumerate(ran.ranks):
@@ -278,16 +209,6 @@ def test_an_intercommunicator_has_two_groups(ran):
         assert rows.column("Bcast", "partner") == [ROOT if root else 0 if mine[0] else PROC_NULL]
         merged = next(comm for comm in recorded.comms if comm.parent == inter.number)
         assert merged.members == tuple(range(size))
-
-
-def test_neighbourhoods_have_the_bytes_of_each_neighbour(ran):
-    for rank, size, rows in each(ran, "neighbourhoods"):
-        right, left = (rank + 1) % size, (rank - 1) % size
-        assert rows.bytes_of("Neighbor_alltoall") == [(32, 32)]
-        assert rows.bytes_of("Neighbor_allgather") == [(32, 32)]
-        sent = [(left, 16, 0), (right, 16, 0)]
-        received = [(left, 0, 16), (right, 0, 16)]
-        assert rows.parts("Neighbor_alltoall") == [sent + received]
 
 
 def test_bytes_of_a_derived_type_are_its_size(ran):
@@ -312,14 +233,6 @@ def test_windows_have_the_bytes_of_each_epoch(ran):
         assert rows.parts("Win_complete") == [[(right, 32, 0)]]
 
 
-def test_posts_and_starts_name_their_processes_and_locks_whether_they_are_exclusive(ran):
-    for rank, size, rows in each(ran, "windows"):
-        right, left = (rank + 1) % size, (rank - 1) % size
-        assert rows.parts("Win_post") == [[(left, 0, 0)]]
-        assert rows.parts("Win_start") == [[(right, 0, 0)]]
-        assert rows.column("Win_lock", "tag") == [1, 0]
-
-
 def test_files_have_the_bytes_that_were_read_and_written(ran):
     for _, _, rows in each(ran, "files"):
         (file,) = rows.column("File_open", "object")
@@ -335,12 +248,3 @@ def test_a_call_that_fails_is_marked_and_raises_its_own_error(ran):
     for _, _, rows in each(ran, "errors"):
         assert rows.column("Send", "flags") == [RAISED]
     assert "('errors', 'True')" in ran.output
-
-
-def test_requests_that_are_freed_or_cancelled_complete_nothing(ran):
-    for _, _, rows in each(ran, "freed"):
-        assert rows.column("Request_free", "object") == rows.column("Isend", "object")
-        assert rows.bytes_of("Recv") == [(0, 80)]
-        (cancelled,) = rows.column("Irecv", "object")
-        assert [done[0] for done in rows.dones("Wait")[0]] == [cancelled]
-        assert rows.dones("Wait")[0][0][3] == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bsplib.record.events import CALLS, ENDED, RUNNING, STOPPED, rank_files, read_rank
+from bsplib.record.events import RUNNING, STOPPED, rank_files, read_rank
 from bsplib.record.join import join
 from tests.mpi_installations import MPICH
 
@@ -59,33 +59,6 @@ def test_the_traceback_of_an_error_has_the_program_s_lines_only(mpi, tmp_path):
     assert recorded.ranks[0].end["status"] == 1
 
 
-@pytest.mark.slow
-def test_the_trace_says_which_exception_ended_the_program(mpi, tmp_path, recorder):
-    """A status alone is no error: a program may say by it what it has found."""
-    for end, error in (
-        ("raise ValueError('mine \\\"\\u00e9\\nmore')", 'ValueError: mine "é'),
-        ("sys.exit(3)", ""),
-    ):
-        program = tmp_path / "program.py"
-        program.write_text(f"{BEGIN}comm.Barrier()\n{end}\n", encoding="utf-8")
-        recorded = record(mpi, 1, tmp_path / f"{len(error)}.bsp", str(program), **recorder)
-        assert recorded.ranks[0].end["error"] == error
-
-
-@pytest.mark.slow
-def test_abort_ends_all_ranks_and_what_was_recorded_stays(mpi, tmp_path, recorder):
-    """Rank 0 waits for a message that nobody sends: a barrier of MPICH may end at an abort."""
-    text = BEGIN + "comm.Barrier()\nif comm.rank == 1: comm.Abort(7)\ncomm.recv()\n"
-    bare, recorded = both(mpi, tmp_path, text, **recorder)
-    assert bare.status == recorded.status != 0
-    assert "until MPI_Abort" in recorded.errors
-    first, second = recorded.ranks
-    assert second.end["error"] == "MPI_Abort(7) by rank 1"
-    assert second.end["status"] == 7
-    assert [CALLS[number] for number in second.events["call"][:2]] == ["Init", "Barrier"]
-    assert first.end is None
-
-
 @pytest.mark.lengthy
 def test_a_rank_that_is_killed_leaves_all_its_calls(mpi, tmp_path):
     text = BEGIN + (
@@ -99,37 +72,6 @@ def test_a_rank_that_is_killed_leaves_all_its_calls(mpi, tmp_path):
     assert killed.state == RUNNING
     assert killed.end is None
     assert len(killed.events) == 51
-
-
-@pytest.mark.lengthy
-def test_a_process_that_mpi_itself_ends_in_finalize_is_recorded(mpi, tmp_path):
-    """MPICH ends a process in MPI_Finalize if a message that it sent was not received."""
-    text = BEGIN + "if comm.rank == 0: comm.send(None, 1)\nprint('done')\n"
-    bare, recorded = both(mpi, tmp_path, text)
-    assert (bare.status, sorted(bare.output)) == (recorded.status, sorted(recorded.output))
-    assert [rank.state for rank in recorded.ranks] == [ENDED] * 2
-    assert recorded.ranks[0].end["finalize"] is not None
-
-
-@pytest.mark.slow
-def test_ctrl_c_ends_the_program(tmp_path):
-    """By the signal itself, as a shell has to see it; on one rank without a launcher."""
-    program = tmp_path / "program.py"
-    program.write_text(BEGIN + "print('ready', flush=True)\nimport time\ntime.sleep(60)\n")
-    process = subprocess.Popen(
-        [sys.executable, "-c", RECORDED, str(tmp_path / "out.bsp"), str(program)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=MPICH.whole_environment(1),
-    )
-    assert process.stdout.readline() == "ready\n"
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=DEADLINE_S)
-    assert process.returncode == -signal.SIGINT
-    assert errors.count("KeyboardInterrupt") == 1
-    (path,) = rank_files(tmp_path / "out.bsp.ranks")
-    assert read_rank(path).end["status"] == 130
 
 
 @pytest.mark.slow
@@ -180,17 +122,6 @@ def read_ranks(tmp_path):
     return [read_rank(path) for path in rank_files(tmp_path / "out.bsp.ranks")]
 
 
-@pytest.mark.slow
-def test_a_folder_that_cannot_be_made_costs_the_recording_only(mpi, tmp_path):
-    (tmp_path / "out.bsp.ranks").write_text("a file of the user")
-    bare, recorded = both(
-        mpi, tmp_path, BEGIN + "comm.Barrier()\nsys.stdout.write(f'{comm.size}\\n')\n"
-    )
-    assert (bare.status, bare.output) == (recorded.status, recorded.output) == (0, "2\n2\n")
-    assert "is not recorded, since" in recorded.errors
-    assert (tmp_path / "out.bsp.ranks").read_text() == "a file of the user"
-
-
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system that is full after some hundred kilobytes."""
@@ -221,24 +152,6 @@ def test_a_full_disk_costs_the_rest_of_the_recording_only(mpi, tmp_path, small_d
     assert 1000 < len(rank.events) < 5000
 
 
-@pytest.mark.lengthy
-def test_a_program_that_never_calls_mpi_gets_one_sentence(mpi, tmp_path):
-    bare, recorded = both(mpi, tmp_path, "print('no mpi')\n")
-    assert bare.status == recorded.status == 0
-    assert sorted(bare.output) == sorted(recorded.output)  # two ranks print at once
-    assert recorded.errors.count("nothing was recorded, since the program did not call MPI") == 1
-    assert recorded.ranks == []
-
-
-@pytest.mark.slow
-def test_a_program_that_never_finalizes_is_recorded(mpi, tmp_path):
-    text = "import mpi4py\nmpi4py.rc.finalize = False\n" + BEGIN + "comm.Barrier()\n"
-    _, recorded = both(mpi, tmp_path, text, 1)
-    (rank,) = recorded.ranks
-    assert rank.state == ENDED
-    assert rank.end["finalize"] is None
-
-
 THREADS = (
     BEGIN + "import threading, numpy\n"
     "def work(tag):\n"
@@ -259,21 +172,6 @@ def test_calls_of_other_threads_are_counted(mpi, tmp_path):
     calls = len(rank.events) + rank.end["other_threads"]
     assert 301 <= calls <= 303
     assert rank.end["other_threads"] >= 200
-
-
-@pytest.mark.slow
-def test_a_process_that_the_program_forks_adds_nothing(mpi, tmp_path):
-    text = BEGIN + (
-        "import os\ncomm.Barrier()\npid = os.fork()\nif not pid: sys.exit(5)\n"
-        "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)\ncomm.Barrier()\n"
-    )
-    program = tmp_path / "program.py"
-    program.write_text(text.replace("sys.exit(5)", "os._exit(5)"))
-    recorded = record(mpi, 1, tmp_path / "out.bsp", str(program))
-    assert recorded.output == "5\n"
-    (rank,) = recorded.ranks
-    assert rank.state == ENDED
-    assert len(rank.events) == 4
 
 
 @pytest.mark.slow
@@ -305,19 +203,6 @@ def test_a_program_can_be_a_module(mpi, tmp_path):
     assert ran.output == "['a', '-n'] package\n"
     names = {name for stack in ran.ranks[0].stacks for _, name, *_ in stack}
     assert names == {"<module>"}
-
-
-@pytest.mark.slow
-def test_the_program_is_main(mpi, tmp_path):
-    text = BEGIN + (
-        "import pickle, atexit\nclass Mine: pass\n"
-        "print(type(pickle.loads(pickle.dumps(Mine()))) is sys.modules['__main__'].Mine)\n"
-        "print(__name__, __file__, sys.argv, sys.path[0])\n"
-        "atexit.register(lambda: print('at exit', comm.size, Mine.__name__))\n"
-    )
-    bare, recorded = both(mpi, tmp_path, text, 1)
-    assert bare.output == recorded.output
-    assert bare.output.startswith("True\n__main__ ")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 from bsplib.record import events
 from bsplib.record.events import (
     CALLS,
-    CHUNK_HEAD,
     DONE,
     DONES,
     EVENT,
@@ -66,19 +65,6 @@ def test_what_is_written_is_read_again(path):
     assert read.state == events.ENDED
 
 
-def test_a_call_that_did_not_return_is_told_apart(path):
-    writer = RankWriter(path)
-    writer.rows(EVENTS, some_events("Send"))
-    writer.rows(EVENTS, some_events("Recv", leave=0))
-    writer.rows(PARTS, np.array([(1, 1, 8, 0)], PART))
-    writer.close()
-    read = read_rank(path)
-    assert len(read.events) == 1
-    assert CALLS[read.open_call["call"]] == "Recv"
-    assert len(read.parts) == 0
-    assert read.end is None
-
-
 def test_a_file_that_is_cut_short_gives_what_is_whole(path):
     writer = RankWriter(path)
     writer.line("header", {"rank": 3})
@@ -95,21 +81,9 @@ def test_a_file_that_is_cut_short_gives_what_is_whole(path):
     assert counts == {0, 1, 2}
 
 
-def test_unused_room_of_a_chunk_is_passed_over(path):
-    rows = some_events("Send", "Recv").tobytes()
-    head = CHUNK_HEAD.pack(events.CHUNK_MARK, EVENTS, 1024, len(rows))
-    padded = head + rows.ljust(1024, b"\0")
-    path.write_bytes(events.MAGIC.ljust(events.HEAD_BYTES, b"\0") + padded + padded)
-    assert len(read_rank(path).events) == 4
-
-
 def test_another_file_is_no_file_of_a_rank(path, tmp_path):
     path.write_text("something else")
     assert not is_rank_file(path)
     assert rank_files(tmp_path) == []
     with pytest.raises(ValueError, match="is no file of a recorded rank"):
         read_rank(path)
-
-
-def test_names_of_calls_are_different():
-    assert len(set(CALLS)) == len(CALLS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import pytest
@@ -39,22 +38,3 @@ def test_a_stack_is_written_once():
     assert (file, library) == (__file__, False)
     assert name.endswith("ask")
     assert __file__ in stacks.files
-
-
-def test_a_program_in_a_folder_named_mpi4py_is_in_the_stacks(tmp_path):
-    program = tmp_path / "mpi4py" / "program.py"
-    code = compile("def ask(stacks): return stacks.number()", str(program), "exec")
-    found = {}
-    exec(code, found)
-    written = []
-    stacks = frames.Stacks(lambda _, described: written.append(described[-1]))
-    assert found["ask"](stacks) == 0
-    assert written[0][:2] == (str(program), "ask")
-
-
-@pytest.mark.parametrize(
-    ("file", "library"),
-    [(__file__, False), (pytest.__file__, True), (json.__file__, True)],
-)
-def test_libraries_are_told_from_the_program(file, library):
-    assert frames.is_library(file) == library

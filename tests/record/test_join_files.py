@@ -8,7 +8,6 @@ import random
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -187,25 +186,6 @@ def test_hostile_lines_give_a_trace_or_a_trace_error(tmp_path_factory, seed):
         join(folder)
 
 
-@pytest.mark.parametrize("number", [10**9, -1, 2.0, "0", None])
-def test_an_impossible_number_of_a_call_stack_is_refused(tmp_path, number):
-    folder = written(tmp_path / "out.ranks", barriers(2))
-    replaced_lines(
-        folder / ev.file_name(1),
-        lambda each: ["stack", [number, each[1][1]]] if each[0] == "stack" else each,
-    )
-    with pytest.raises(TraceError, match=r"is damaged: line .* has the number .* of a call stack"):
-        join(folder)
-
-
-def test_a_line_that_is_nested_too_deep_is_left_out(tmp_path):
-    folder = written(tmp_path / "out.ranks", barriers(2))
-    replaced_lines(
-        folder / ev.file_name(1), lambda each: b"[" * 100_000 if each[0] == "end" else each
-    )
-    assert not join(folder).runs[0].complete
-
-
 # -- partial records ------------------------------------------------------------------------------
 
 
@@ -220,46 +200,7 @@ def test_an_absent_rank_is_named_and_the_others_are_there(tmp_path):
     write_trace(tmp_path / "out.bsp", join(folder))
 
 
-def test_of_a_killed_rank_there_is_what_it_had_recorded(tmp_path):
-    makers = barriers(2)
-    del makers[1].rows[-1]  # the last barrier
-    row = np.zeros(1, ev.EVENT)
-    row["call"], row["stack"], row["enter"] = ev.NUMBER["Recv"], -1, makers[1].at(100)
-    makers[1].rows.append(row)
-    folder = tmp_path / "out.ranks"
-    makers[0].write(folder)
-    makers[1].write(folder, cut=True)
-    run = join(folder).runs[0]
-    assert "process 1 ended while the program was recorded (in Recv)" in run.meta["error"]
-    assert run.records["end"][run.records["pid"] == 1].max() == 100_000
-    assert (run.records["group"] == 0).all()  # the last barrier of process 0 is one of all
-    assert run.records["superstep"].tolist() == [0, 1, 2, 3, 0, 1, 2]
-    write_trace(tmp_path / "out.bsp", join(folder))
-
-
-def test_an_error_of_the_program_is_in_the_trace(tmp_path):
-    makers = barriers(1)
-    makers[0].write(tmp_path / "out.ranks", status=1, error="ValueError: no")
-    run = join(tmp_path / "out.ranks").runs[0]
-    assert run.meta["error"] == "process 0: ValueError: no"
-
-
-def test_a_program_without_mpi_is_one_stretch_of_each_process(tmp_path):
-    makers = [RankMaker(rank, 2) for rank in range(2)]
-    for maker in makers:
-        maker.rows.clear()
-        maker.write(tmp_path / "out.ranks", end=1000)
-    run = join(tmp_path / "out.ranks").runs[0]
-    assert run.records["end"].tolist() == [1_000_000, 1_000_000]
-    write_trace(tmp_path / "out.bsp", join(tmp_path / "out.ranks"))
-
-
 # -- errors ---------------------------------------------------------------------------------------
-
-
-def test_a_folder_without_files_of_ranks_is_refused(tmp_path):
-    with pytest.raises(TraceError, match="has no files of ranks"):
-        join(tmp_path)
 
 
 def test_files_of_two_runs_are_refused(tmp_path):

@@ -101,15 +101,6 @@ def test_in_a_scan_processes_wait_for_lower_ranks(joined, name):
     assert culprits(run) == {(2, 1), (3, 1)}
 
 
-def test_in_a_neighbourhood_processes_wait_for_those_that_send_to_them(joined):
-    makers = makers_of(3)
-    for maker, arrival, source in zip(makers, [10, 40, 20], [2, 0, 1], strict=True):
-        maker.call("Neighbor_alltoallv", arrival, 50, line=1, parts=[(source, 0, 8)])
-    run = joined(makers)
-    assert idle_us(run) == {0: 10, 1: 0, 2: 20}
-    assert culprits(run) == {(0, 2), (2, 1)}
-
-
 def test_a_non_blocking_collective_ends_at_its_wait(joined):
     makers = makers_of(2)
     for maker, begin, wait in zip(makers, [10, 60], [30, 80], strict=True):
@@ -150,16 +141,6 @@ def test_h_of_collectives_is_what_each_process_must_send_and_receive(joined):
         assert {pid: max(h) for pid, h in h_of(run, superstep=step).items()} == expected, name
 
 
-def test_v_variants_have_the_bytes_of_each_partner(joined):
-    makers = makers_of(3)
-    for maker in makers:
-        parts = [(to, 10 * maker.rank + to, 0) for to in range(3)]
-        maker.call("Alltoallv", 10, 20, out=1, into=1, parts=parts)
-    run = joined(makers)
-    assert h_of(run) == {0: (3, 30), 1: (22, 22), 2: (41, 14)}
-    assert of_pid(run, 1)[0]["self_bytes"] == 11
-
-
 def test_what_is_put_and_got_belongs_to_the_fence_that_ends_the_epoch(joined):
     makers = makers_of(2)
     makers[0].call("Put", 1, 2, partner=1, out=100)
@@ -198,12 +179,6 @@ def test_a_late_receiver_is_told_apart_from_the_transfer(joined):
     assert culprits(run) == {(0, 1)}
 
 
-def test_nobody_is_late_for_a_message_that_was_there(joined):
-    run = joined(one_message((10, 12), (40, 45)))
-    assert len(run.waits) == 0
-    assert (run.records["released"] == run.records["arrive"]).all()
-
-
 def test_messages_are_matched_in_order_by_tag_and_communicator(joined):
     makers = makers_of(2)
     for maker in makers:
@@ -233,15 +208,6 @@ def test_an_open_receive_got_what_mpi_said(joined):
     assert culprits(run) == {(0, 1), (0, 2)}
 
 
-def test_a_probe_is_a_part_of_the_receive_after_it(joined):
-    makers = makers_of(2)
-    makers[0].call("Send", 40, 42, partner=1, out=8)
-    makers[1].call("Mprobe", 10, 43, partner=0, line=61)
-    makers[1].call("Mrecv", 44, 46, line=61, into=8, done=[(0, 0, 0, 8)])
-    record = of_pid(joined(makers), 1)[0]
-    assert (record["arrive"], record["released"], record["end"]) == (10 * US, 40 * US, 46 * US)
-
-
 def test_requests_wait_where_they_are_completed_and_computation_before_is_no_wait(joined):
     makers = makers_of(2)
     request = makers[1].start("Irecv", 1, 2, partner=0, tag=0)
@@ -250,16 +216,6 @@ def test_requests_wait_where_they_are_completed_and_computation_before_is_no_wai
     record = of_pid(joined(makers), 1)[0]
     assert record["comm_calls"] == 1 * US
     assert (record["arrive"], record["released"]) == (50 * US, 60 * US)  # 48 us overlap
-
-
-def test_a_wait_is_followed_to_the_process_that_caused_it(joined):
-    makers = makers_of(3)
-    makers[0].call("Send", 100, 101, partner=1, out=8, line=1, function="slow")
-    makers[1].call("Recv", 0, 102, partner=0, line=2)
-    makers[1].call("Send", 103, 104, partner=2, out=8, line=3)
-    makers[2].call("Recv", 0, 105, partner=1, line=4)
-    run = joined(makers)
-    assert culprits(run) == {(1, 0), (2, 0)}
 
 
 # -- windows --------------------------------------------------------------------------------------
@@ -288,30 +244,6 @@ def waits_us(run, pid):
     ]
 
 
-def test_a_start_waits_for_the_post_and_a_wait_for_the_complete(joined):
-    target, origin = makers = with_window(2)
-    on_window(target, "Win_post", 40, 41, group=[1])
-    on_window(target, "Win_wait", 42, 85)
-    on_window(origin, "Win_start", 10, 43, group=[0])
-    on_window(origin, "Put", 44, 45, partner=0, out=8)
-    on_window(origin, "Win_complete", 80, 84)
-    run = joined(makers)
-    assert waits_us(run, 0) == [("Win.Wait", 42, 80)]
-    assert waits_us(run, 1) == [("Win.Start", 10, 40)]
-    assert culprits(run) == {(0, 1), (1, 0)}
-    assert sum(each["bytes"] for each in run.traffic) == 8
-
-
-def test_a_complete_waits_for_the_post_where_the_start_returned_at_once(joined):
-    target, origin = makers = with_window(2)
-    on_window(target, "Win_post", 60, 61, group=[1])
-    on_window(target, "Win_wait", 62, 85)
-    on_window(origin, "Win_start", 10, 11, group=[0])
-    on_window(origin, "Win_complete", 20, 63)
-    run = joined(makers)
-    assert waits_us(run, 1) == [("Complete", 20, 60)]
-
-
 def test_a_wait_is_for_the_last_one_of_its_group_and_epochs_follow_each_other(joined):
     target, *origins = makers = with_window(3)
     for now in (0, 100):
@@ -323,16 +255,6 @@ def test_a_wait_is_for_the_last_one_of_its_group_and_epochs_follow_each_other(jo
     run = joined(makers)
     assert waits_us(run, 0) == [("Win.Wait", 12, 90), ("Win.Wait", 112, 160)]
     assert culprits(run) == {(0, 1), (0, 2)}
-
-
-def test_a_loop_of_tests_waits_for_the_complete_as_a_wait_does(joined):
-    target, origin = makers = with_window(2)
-    on_window(target, "Win_post", 10, 11, group=[1])
-    on_window(target, "Win_test", 12, 60)
-    on_window(target, "Win_test", 61, 63)
-    on_window(origin, "Win_start", 12, 13, group=[0])
-    on_window(origin, "Win_complete", 50, 62)
-    assert waits_us(joined(makers), 0) == [("Win.Test", 12, 50)]
 
 
 def locking(kinds=(1, 1), *, wanted=0):
@@ -356,11 +278,6 @@ def test_a_lock_waits_for_the_one_that_holds_it(joined, kinds):
     assert (2, 1) in culprits(run)
 
 
-def test_a_lock_does_not_wait_for_a_shared_one_or_for_one_of_another_process(joined):
-    for makers in (locking((0, 0)), locking(wanted=3)):
-        assert waits_us(joined(makers), 2) == []
-
-
 def test_a_call_on_a_window_waits_for_a_target_that_is_outside_mpi(joined):
     target, origin = makers = with_window(2)
     target.call("Barrier", 60, 90)
@@ -371,15 +288,6 @@ def test_a_call_on_a_window_waits_for_a_target_that_is_outside_mpi(joined):
     run = joined(makers)
     assert waits_us(run, 1) == [("Unlock", 20, 60)]
     assert (1, 0) in culprits(run)
-
-
-def test_a_lock_waits_for_nobody_while_its_target_is_in_mpi(joined):
-    target, origin = makers = with_window(2)
-    target.call("Barrier", 15, 90)
-    on_window(origin, "Win_lock", 20, 40, partner=0, tag=1)
-    on_window(origin, "Win_unlock", 41, 42, partner=0)
-    origin.call("Barrier", 80, 90)
-    assert waits_us(joined(makers), 1) == []
 
 
 def test_messages_without_collectives_are_supersteps_of_all_processes(joined):
@@ -411,18 +319,6 @@ def exchange_and_sum(nprocs, rounds):
             maker.call("Allreduce", now + 30, now + 40, line=30, out=8, into=8, function="norm")
         now += 40
     return makers
-
-
-def test_messages_between_collectives_lie_in_the_superstep_that_ends_next(joined):
-    run = joined(exchange_and_sum(4, 3))
-    assert len(run.groups) == 4
-    assert [group.superstep for group in run.groups[1:]] == [0, 1, 2]
-    assert set(run.records["superstep"][run.records["group"] == 0].tolist()) == {0, 1, 2, 3}
-    assert set(run.records["superstep"][run.records["group"] > 0].tolist()) == {0}
-    root = of_pid(run, 2, group=0)[1]
-    assert (root["start"], root["sub"]) == (40 * US, 20 * US)
-    assert h_of(run, group=2) == dict.fromkeys(range(4), (800, 800))
-    assert h_of(run, group=0, superstep=1) == dict.fromkeys(range(4), (8, 8))
 
 
 def test_numbers_of_supersteps_of_messages_do_not_depend_on_time(joined, tmp_path):
@@ -488,12 +384,6 @@ def test_each_second_belongs_to_the_call_that_ends_its_stretch(joined):
     assert of_pid(run, 3, group=0)[0]["sub"] == 40 * US
 
 
-def test_communicators_made_by_one_call_are_side_by_side(joined):
-    groups = joined(rows_and_columns()).groups[1:]
-    by_ordinal = [[each.members for each in groups if each.ordinal == of] for of in range(2)]
-    assert by_ordinal == [[range(2), range(2, 4)], [range(0, 4, 2), range(1, 5, 2)]]
-
-
 def test_the_account_has_each_second_once(joined):
     for makers in (rows_and_columns(), exchange_and_sum(3, 5)):
         run = joined(makers)
@@ -527,22 +417,3 @@ def test_time_asleep_is_blocked_and_time_without_a_core_is_not(joined):
     assert abs(int(record["comp_ready"]) - 2 * ms * US) < 5 * US
     assert run.measured["cpu"] == ""
     assert run.meta["cpu_measured"] is True
-
-
-def test_writing_to_a_file_is_no_communication(joined):
-    makers = makers_of(1)
-    makers[0].call("File_write", 10, 90, out=1000)
-    makers[0].call("Barrier", 100, 101)
-    record = of_pid(joined(makers), 0)[0]
-    assert record["comm_calls"] == 0
-    assert record["arrive"] - record["start"] == 100 * US
-
-
-def test_two_sends_before_two_receives_are_joined_although_they_need_buffers(joined):
-    makers = makers_of(2)
-    for maker in makers:
-        maker.call("Send", 10, 12, partner=1 - maker.rank, out=8)
-        maker.call("Recv", 20, 22, partner=1 - maker.rank, into=8)
-    run = joined(makers)
-    assert of_pid(run, 0)["superstep"].tolist()[:2] == sorted(of_pid(run, 0)["superstep"][:2])
-    assert run.traffic["bytes"].sum() == 16

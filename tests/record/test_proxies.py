@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bsplib.record import proxy_recorder
 from bsplib.record.events import (
     CALLS,
     CREATES,
@@ -89,14 +88,6 @@ def test_messages_and_their_requests_are_recorded(ran):
         assert rows.dones("Wait") == [[(send, NOBODY, -1, 0)], [(receive, left, 4, 40)]]
 
 
-def test_objects_have_the_bytes_in_which_they_travel(ran):
-    for rank, size, rows in each(ran, "objects"):
-        assert rows.names() == ["Isend", "Recv", "Wait"]
-        ((out, _),), ((_, into),) = rows.bytes_of("Isend"), rows.bytes_of("Recv")
-        assert out == into > 0
-        assert rows.dones("Recv")[0][0][1] == (rank - 1) % size
-
-
 def test_collectives_have_the_sizes_of_their_buffers(ran):
     for rank, size, rows in each(ran, "collectives"):
         root = rank == size - 1
@@ -127,28 +118,6 @@ def test_communicators_are_those_that_the_shim_tells(ran):
         (graph,) = [comm for comm in recorded.comms if comm.kind == "dist_graph"]
         assert graph.destinations == ((rank + 1) % size,)
         assert any(recorded.events["flags"] & CREATES)
-
-
-def test_several_requests_complete_at_one_wait(ran):
-    for _, _, rows in each(ran, "nonblocking"):
-        started = rows.column("Iallreduce", "object") + rows.column("Ibarrier", "object")
-        assert [done[0] for done in rows.dones("Waitall")[0]] == started
-        assert len(rows.dones("Waitany")[0]) == 1
-
-
-@pytest.mark.slow
-def test_a_program_that_initializes_mpi_itself_is_recorded(mpi, tmp_path):
-    program = tmp_path / "program.py"
-    program.write_text(
-        "import mpi4py\nmpi4py.rc.initialize = False\nfrom mpi4py import MPI\nMPI.Init()\n"
-        "MPI.COMM_WORLD.Barrier()\nMPI.Finalize()\nprint('done')\n"
-    )
-    variables = NO_COMPILER | {"XDG_CACHE_HOME": str(tmp_path)}
-    done = run(mpi, 1, "-c", RECORDED, str(tmp_path / "out.bsp"), str(program), **variables)
-    assert (done.status, done.output) == (0, "done\n")
-    (path,) = rank_files(tmp_path / "out.bsp.ranks")
-    names = [CALLS[number] for number in read_rank(path).events["call"]]
-    assert names == ["Init", "Barrier"]
 
 
 KINDS = """
@@ -210,23 +179,6 @@ def test_arrays_that_are_sent_as_objects_count_once(of_kinds):
     assert out == into > 32
 
 
-def test_arguments_may_be_given_by_name(of_kinds):
-    rows = Rows(of_kinds.ranks[0], "by_name")
-    assert rows.names() == ["Allreduce", "Send", "Reduce", "Irecv", "Isend", "Waitany"]
-    assert rows.bytes_of("Allreduce") == rows.bytes_of("Reduce") == [(32, 32)]
-    assert (rows.column("Send", "tag"), rows.bytes_of("Send")) == ([5], [(0, 0)])
-    assert rows.column("Reduce", "partner") == [0]
-    assert len(rows.dones("Waitany")[0]) == 1
-
-
-def test_each_of_several_requests_has_its_own_bytes(of_kinds):
-    rows = Rows(of_kinds.ranks[0], "in_any_order")
-    first, second = rows.column("Irecv", "object")
-    done = {row[0]: row[1:] for each in rows.dones("Waitsome") for row in each}
-    assert len(done) == 4
-    assert (done[first], done[second]) == ((0, 3, 32), (0, 2, 16))
-
-
 def test_calls_with_wrong_arguments_raise_the_errors_of_mpi4py(of_kinds):
     assert of_kinds.output == "TypeError\nOverflowError\nValueError\n"
     rows = Rows(of_kinds.ranks[0], "wrong")
@@ -245,15 +197,6 @@ def test_calls_that_fail_fill_more_than_a_chunk(tmp_path):
     assert len(found) == 2500
     assert (found["flags"] == RAISED).all()
     assert (np.diff(found["enter"]) >= 0).all()
-
-
-def test_a_join_that_cannot_be_started_has_not_succeeded():
-    assert not proxy_recorder._succeeds(["/nosuch"])
-
-
-def test_calls_of_other_threads_are_counted(of_kinds):
-    assert of_kinds.ranks[0].end["other_threads"] == 1
-    assert not Rows(of_kinds.ranks[0], "elsewhere").numbers
 
 
 NOTICES = """

@@ -6,7 +6,7 @@ import pytest
 
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.graph_book import book_graph
-from bsplib.profiler.kinds import BLOCKED, FAN_IN, FIXED, PICKLING
+from bsplib.profiler.kinds import FAN_IN, FIXED, PICKLING
 from bsplib.record import events as ev
 from bsplib.record.join import join
 from tests.record.made_ranks import US, RankMaker, written
@@ -60,27 +60,6 @@ def test_pickles_that_mpi4py_makes_before_its_calls_could_be_saved(book):
     assert "(160 kB of objects pickled: send arrays)" in first.text
 
 
-def test_messages_are_not_too_many_between_which_much_is_computed(book):
-    makers, now = makers_of(2), 0
-    for _ in range(50):
-        now = exchanged(makers, now, before_us=40, took_us=1)
-    assert [each.kind for each in book(makers).verdict().sentences] == ["balanced"]
-
-
-def test_waiting_for_a_straggler_at_messages_is_no_cost_of_the_messages(book):
-    makers, now = makers_of(2), 0
-    for _ in range(50):
-        for maker in makers:
-            other = 1 - maker.rank
-            done, parts = [(0, other, 0, 8)], [(other, 8, 8)]
-            more = {"partner": other, "out": 8, "into": 8, "done": done, "parts": parts}
-            maker.call("Sendrecv", now + (200 if maker.rank else 2), now + 201, line=6, **more)
-        now += 201
-    first = book(makers).verdict().sentences[0]
-    assert (first.kind, first.who) == (FIXED, (1,))
-    assert first.seconds == pytest.approx(50 * 198e-6 / 2, rel=0.01)
-
-
 @pytest.mark.parametrize("nprocs", [2, 4, 8])
 def test_a_root_that_takes_long_to_gather_is_a_fan_in_at_any_price_of_a_byte(book, nprocs):
     makers, now = makers_of(nprocs), 0
@@ -98,44 +77,6 @@ def test_a_root_that_takes_long_to_gather_is_a_fan_in_at_any_price_of_a_byte(boo
     lost_s = ROUNDS * (2000 - 20) * (nprocs - 1) / nprocs * 1e-6
     assert first.seconds == pytest.approx(lost_s, rel=0.05)
     assert first.without_s == pytest.approx(ROUNDS * 2030e-6 - lost_s, rel=0.05)
-
-
-@pytest.mark.parametrize("root_us", [1500, 100])
-def test_a_sender_that_ends_a_fan_in_last_is_named(book, root_us):
-    makers, now = makers_of(8), 0
-    for _ in range(ROUNDS):
-        for maker in makers:
-            maker.call("Barrier", now + 10, now + 11, line=5)
-            # Process 4 passes on what others send.
-            lasts = {0: root_us, 4: 2000}.get(maker.rank, 20)
-            into = 64_000_000 if maker.rank == 0 else 0
-            more = {"partner": 0, "out": 8_000_000, "into": into, "line": 6}
-            maker.call("Gather", now + 20, now + 20 + lasts, **more)
-            maker.call("Barrier", now + 25 + lasts, now + 2030, line=7)
-        now += 2030
-    first = book(makers).verdict().sentences[0]
-    assert first.who == (4,)
-    assert "jac.py line 6 " in first.text
-    assert first.seconds > ROUNDS * 1500e-6
-
-
-@pytest.mark.parametrize("messages", [0, 9])
-def test_to_wake_up_a_process_saves_nothing_where_the_other_one_takes_as_long(book, messages):
-    """Process 0 sends to process 1 at once, and sleeps before it asks whether all was sent."""
-    makers = makers_of(3)
-    request = makers[0].start("Isend", 1, 2, partner=1, line=3, out=8)
-    asleep = (0, 10 * US, 0, 0)
-    done = [(request, ev.NOBODY, 0, 0)]
-    makers[0].call("Wait", 9000, 9001, line=4, comm=-1, cpu=asleep, done=done)
-    makers[1].call("Recv", 0, 3, partner=0, line=5, into=8)
-    for number in range(1, messages + 1):
-        makers[1].call("Send", 999 * number, 999 * number + 1, partner=2, line=6, out=8)
-        makers[2].call("Recv", 999 * number - 1, 999 * number + 1, partner=1, line=7, into=8)
-    for maker in makers:
-        maker.call("Barrier", 9002, 9003, line=9)
-    sentences = book(makers).verdict().sentences
-    (blocked,) = (each for each in sentences if (each.kind, each.who) == (BLOCKED, (0,)))
-    assert blocked.without_s > 8.9e-3
 
 
 @pytest.mark.parametrize("posts", [True, False])

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from bsplib.errors import TraceError
-from bsplib.profiler.window import restricted
 from bsplib.record.join import join
-from bsplib.recording.collect import first_half
 from bsplib.recording.records import WAIT, Run, Trace
 from bsplib.recording.trace import read_trace, write_trace
 from tests.record.made_ranks import RankMaker, written
@@ -37,11 +35,6 @@ def test_a_trace_keeps_for_whom_records_waited(run, tmp_path):
     kept = read_trace(tmp_path / "out.bsp").runs[0]
     assert pairs(kept) == [((0, step), (1, step)) for step in range(4)]
     assert kept.is_interleaved
-
-
-def test_a_part_of_a_run_has_the_waits_of_its_records(run):
-    assert pairs(restricted(run, 1, 2)) == [((0, step), (1, step)) for step in (1, 2)]
-    assert pairs(first_half(run)) == [((0, step), (1, step)) for step in (0, 1)]
 
 
 @pytest.mark.parametrize(
