@@ -8,6 +8,8 @@ from playwright.sync_api import expect
 from bsplib import webui
 from bsplib.machine import Machine
 from bsplib.recording.records import Trace
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
 pytestmark = pytest.mark.browser
 
@@ -15,14 +17,17 @@ HERE = Machine("here", "made up", g=1e-9, l=1e-6, speed=2e9)
 
 
 @pytest.fixture(scope="module")
-def url(run_maker, frame, served):
+def url(served):
     """``relax`` computes 1 ms on process 0 only, ``gather`` sends 10^6 bytes to it."""
-    maker = run_maker(3)
-    maker.step((frame("main", 1, 3), frame("relax", 10, 11)), (1e-3, 0, 0))
-    maker.step(
-        (frame("main", 1, 4), frame("gather", 20, 21)), 0, sends=[(1, 0, 500_000), (2, 0, 500_000)]
+    made = Script(3)
+    step(made, (frame("main", 1, 3), frame("relax", 10, 11)), (1e-3, 0, 0))
+    step(
+        made,
+        (frame("main", 1, 4), frame("gather", 20, 21)),
+        0,
+        sends=[(1, 0, 500_000), (2, 0, 500_000)],
     )
-    run = maker.run(machine=asdict(HERE), machine_given=True)
+    run = run_of(made, machine=asdict(HERE), machine_given=True)
     with served(Trace((run,))) as url:
         yield url
 

@@ -6,18 +6,20 @@ import pytest
 
 from bsplib.machine import Machine, known_machines
 from bsplib.webui.machines import describe_machines
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
 HERE = Machine("here", "made up", g=1e-9, l=1e-6, speed=2e9)
 
 
 @pytest.fixture
-def machines(run_maker, frame):
+def machines():
     """The Machines for a run on a Machine, by name."""
 
     def machines(machine=HERE):
-        maker = run_maker(2)
-        maker.step((frame("main", 1, 2),), 1e-3)
-        found = describe_machines(maker.run(machine=asdict(machine)))
+        made = Script(2)
+        step(made, (frame("main", 1, 2),), 1e-3)
+        found = describe_machines(run_of(made, machine=asdict(machine)))
         return {each["name"]: each for each in found}
 
     return machines

@@ -11,6 +11,8 @@ from bsplib.profiler import limits, window
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.webui import answers, page, services
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
 FOLDER = Path(webui.__file__).parent
 # Names of a namespace, which no browser fetches.
@@ -93,12 +95,12 @@ def test_embedded_json_has_nothing_that_html_or_old_javascript_minds():
     assert json.loads(text) == {"<&>": "\u2028\u2029</script>ü"}
 
 
-def test_write_html_says_what_is_too_large(run_maker, frame, tmp_path, monkeypatch):
+def test_write_html_says_what_is_too_large(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "MAX_SHARES", 3)
-    maker = run_maker(4)
-    maker.step((frame("main", 1, 2),), 1e-3)
+    made = Script(4)
+    step(made, (frame("main", 1, 2),), 1e-3)
     with pytest.raises(BspError, match="too large to show: 3 nodes and edges times 4 processes"):
-        webui.write_html(Trace((maker.run(),)), tmp_path / "page.html")
+        webui.write_html(Trace((run_of(made),)), tmp_path / "page.html")
     assert list(tmp_path.iterdir()) == []
 
 

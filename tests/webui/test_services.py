@@ -16,6 +16,8 @@ from bsplib.recording.sources import digest
 from bsplib.webui import services
 from bsplib.webui.opened_runs import AddressError
 from bsplib.webui.traces import Traces
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
 
 @pytest.fixture(scope="module")
@@ -119,10 +121,11 @@ def test_a_path_says_what_came_along_it_and_not_what_came_through_others(data):
     assert scores["bcast_onestage"] == pytest.approx(0.195)
 
 
-def test_the_facts_say_where_and_how_the_program_ran(run_maker, frame):
-    maker = run_maker(4)
-    maker.step((frame("main", 1, 2),), [1e-3] * 4)
-    run = maker.run(
+def test_the_facts_say_where_and_how_the_program_ran():
+    made = Script(4)
+    step(made, (frame("main", 1, 2),), [1e-3] * 4)
+    run = run_of(
+        made,
         cores=2,
         host="node\x1b7",
         arguments=["--size", 10],
@@ -150,22 +153,22 @@ def test_the_facts_say_where_and_how_the_program_ran(run_maker, frame):
     assert services.describe_facts(run)["waiting_s"] == pytest.approx(3e-3)
 
 
-def test_metadata_may_hold_anything(run_maker, frame):
-    maker = run_maker(1)
-    maker.step((frame("main", 1, 2),), [1e-3])
+def test_metadata_may_hold_anything():
+    made = Script(1)
+    step(made, (frame("main", 1, 2),), [1e-3])
     facts = services.describe_facts(
-        maker.run(program=["a\x1b", 1], backend=None, arguments=3, machine="x", cores="many")
+        run_of(made, program=["a\x1b", 1], backend=None, arguments=3, machine="x", cores="many")
     )
     assert facts["program"] == "['a\\x1b', 1]"
     assert facts["backend"] is None
     assert (facts["arguments"], facts["machine"], facts["cores"]) == ([], None, None)
 
 
-def test_functions_of_bsplib_are_shown_on_demand_and_marked(run_maker):
-    maker = run_maker(2)
+def test_functions_of_bsplib_are_shown_on_demand_and_marked():
+    made = Script(2)
     inside = Frame("bsplib/combinations.py", "Group.allreduce", 1, 90, True)
-    maker.step((Frame("app.py", "main", 1, 2), inside), [1e-3] * 2)
-    traces = Traces(Trace((maker.run(),)))
+    step(made, (Frame("app.py", "main", 1, 2), inside), [1e-3] * 2)
+    traces = Traces(Trace((run_of(made),)))
     shown = {
         library: {
             node["name"]: node["library"]
@@ -223,12 +226,12 @@ def test_where_there_are_too_many_processes_the_pies_of_one_part_are_asked_for(
     assert asked["comp"] == pytest.approx(callgraph.graph.edges[edge]["cost"].comp.pie, rel=1e-5)
 
 
-def test_a_cost_centre_is_named_by_its_line_with_its_source_below(run_maker, frame, tmp_path):
+def test_a_cost_centre_is_named_by_its_line_with_its_source_below(tmp_path):
     file = tmp_path / "solve.py"
     file.write_text("def main(bsp):\n    bsp.sync()  # all wait here\n", encoding="utf-8")
-    maker = run_maker(2)
-    maker.step((frame("main", 1, 2)._replace(file=str(file)),), [1e-3, 2e-3])
-    run = replace(maker.run(), sources={str(file): digest(file.read_bytes())})
+    made = Script(2)
+    step(made, (frame("main", 1, 2)._replace(file=str(file)),), [1e-3, 2e-3])
+    run = replace(run_of(made), sources={str(file): digest(file.read_bytes())})
     main, centre = services.describe_run(run)["nodes"]
     assert (main["short"], main["under"]) == ("main", "solve.py")
     assert (centre["short"], centre["under"]) == ("line 2", "bsp.sync()  # all wait here")

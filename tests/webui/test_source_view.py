@@ -11,6 +11,8 @@ from bsplib.recording.records import Trace
 from bsplib.recording.sources import digest
 from bsplib.sync_kinds import Kind
 from bsplib.webui.source import describe_sources
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
 pytestmark = pytest.mark.browser
 
@@ -41,9 +43,9 @@ def file(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def trace(run_maker, frame, file):
+def trace(file):
     """Line 2 is passed twice, line 7 twice with 800 bytes, line 15 once."""
-    maker = run_maker(2)
+    made = Script(2)
     within = {
         "relax": (frame("relax", 1, 2, str(file)),),
         "send": (frame("send", 5, 7, str(file)),),
@@ -51,7 +53,7 @@ def trace(run_maker, frame, file):
     }
 
     def step(line, function, work=1e-3, **more):
-        maker.step((frame("main", 10, line, str(file)), *within[function]), work, **more)
+        step(made, (frame("main", 10, line, str(file)), *within[function]), work, **more)
 
     step(11, "relax", (5e-3, 1e-3))
     step(13, "send", sends=[(0, 1, 800)])
@@ -59,7 +61,7 @@ def trace(run_maker, frame, file):
     step(14, "relax")
     step(15, "main")
     step(15, "main", 0, kind=Kind.END)
-    return Trace((replace(maker.run(), sources={str(file): digest(file.read_bytes())}),))
+    return Trace((replace(run_of(made), sources={str(file): digest(file.read_bytes())}),))
 
 
 @pytest.fixture(scope="module")
@@ -96,12 +98,12 @@ def test_the_function_around_the_sync_is_shown_with_the_cost_of_the_line(tab, ur
 
 
 @pytest.mark.slow
-def test_the_first_line_that_costs_is_scrolled_to(tab, run_maker, frame, served, show, tmp_path):
+def test_the_first_line_that_costs_is_scrolled_to(tab, served, show, tmp_path):
     path = tmp_path / "long.py"
     path.write_text("def main(bsp):\n" + "    pass\n" * 200 + "    bsp.sync()\n")
-    maker = run_maker(2)
-    maker.step((frame("main", 1, 202, str(path)),), 1e-3)
-    trace = Trace((replace(maker.run(), sources={str(path): digest(path.read_bytes())}),))
+    made = Script(2)
+    step(made, (frame("main", 1, 202, str(path)),), 1e-3)
+    trace = Trace((replace(run_of(made), sources={str(path): digest(path.read_bytes())}),))
     with served(trace) as url:
         for node in build(trace.runs[0]).graph:
             show(tab, url, f"view=source&node={node}")

@@ -8,6 +8,8 @@ from playwright.sync_api import expect
 
 from bsplib.recording.records import Trace
 from bsplib.webui.page import saved_page
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
 pytestmark = pytest.mark.browser
 
@@ -15,19 +17,19 @@ STEPS = 3000
 
 
 @pytest.fixture(scope="module")
-def long_trace(run_maker, frame):
+def long_trace():
     """Four processes and 3000 supersteps: in the second half process 2 computes three times as
     long as the others; superstep 700 takes a hundred times as long as the others."""
-    maker = run_maker(4)
+    made = Script(4)
     first = (frame("main", 1, 5), frame("even", 10, 12))
     second = (frame("main", 1, 6), frame("uneven", 20, 22))
-    for step in range(STEPS):
-        work_s = np.full(4, 1e-3 if step != 700 else 0.1)
-        if step >= STEPS // 2:
+    for turn in range(STEPS):
+        work_s = np.full(4, 1e-3 if turn != 700 else 0.1)
+        if turn >= STEPS // 2:
             work_s[2] *= 3
-        sends = [(0, 1, 100)] if step % 2 else []
-        maker.step(first if step < STEPS // 2 else second, work_s, 0, 1e-4, sends)
-    return Trace((maker.run(program="long.py"),))
+        sends = [(0, 1, 100)] if turn % 2 else []
+        step(made, first if turn < STEPS // 2 else second, work_s, 0, 1e-4, sends)
+    return Trace((run_of(made, program="long.py"),))
 
 
 @pytest.fixture(scope="module")

@@ -11,17 +11,19 @@ from bsplib.recording.trace import write_trace
 from bsplib.tools.cli import main
 from bsplib.webui import app
 from bsplib.webui.traces import Traces
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
 
 @pytest.fixture
-def make(run_maker, frame, tmp_path):
+def make(tmp_path):
     """Writes a trace of ``nprocs`` processes into the folder."""
 
     def make(name, nprocs=2, **meta):
-        maker = run_maker(nprocs)
-        maker.step((frame("main", 1, 2),), 1e-3)
+        made = Script(nprocs)
+        step(made, (frame("main", 1, 2),), 1e-3)
         path = tmp_path / name
-        write_trace(path, Trace((maker.run(**meta),)))
+        write_trace(path, Trace((run_of(made, **meta),)))
         return path
 
     return make

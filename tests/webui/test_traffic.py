@@ -7,24 +7,26 @@ from playwright.sync_api import expect
 
 from bsplib.profiler.callgraph import build
 from bsplib.recording.records import Trace
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def ring_trace(run_maker, frame):
+def ring_trace():
     """Four processes: a ring under ``ring``, a fan-in that takes long under ``collect``, and a
     fan-out under ``spread``."""
-    maker = run_maker(4)
+    made = Script(4)
     ring = (frame("main", 1, 5), frame("ring", 10, 12))
     collect = (frame("main", 1, 6), frame("collect", 20, 22))
     spread = (frame("main", 1, 7), frame("spread", 30, 33))
     for size in (1000, 2000, 4000, 8000):
         sends = [(pid, (pid + 1) % 4, size) for pid in range(4)]
-        maker.step(ring, [1e-3] * 4, 0, size * 1e-8 + 1e-5, sends)
-    maker.step(collect, [1e-3] * 4, 0, 5e-3, [(pid, 0, 1000) for pid in (1, 2, 3)])
-    maker.step(spread, [1e-3] * 4, 0, 4e-5, [(0, pid, 1000) for pid in (1, 2, 3)])
-    return Trace((maker.run(program="ring.py"),))
+        step(made, ring, [1e-3] * 4, 0, size * 1e-8 + 1e-5, sends)
+    step(made, collect, [1e-3] * 4, 0, 5e-3, [(pid, 0, 1000) for pid in (1, 2, 3)])
+    step(made, spread, [1e-3] * 4, 0, 4e-5, [(0, pid, 1000) for pid in (1, 2, 3)])
+    return Trace((run_of(made, program="ring.py"),))
 
 
 @pytest.fixture(scope="module")
@@ -131,23 +133,21 @@ def highest_mark(canvas):
 
 
 @pytest.mark.slow
-def test_a_run_without_time_of_communication_says_so(tab, served, show, run_maker, frame):
-    maker = run_maker(2)
-    maker.step((frame("main", 1, 5),), [1e-3] * 2, 0, 0, [(0, 1, 8)])
-    with served(Trace((maker.run(),))) as url:
+def test_a_run_without_time_of_communication_says_so(tab, served, show):
+    made = Script(2)
+    step(made, (frame("main", 1, 5),), [1e-3] * 2, 0, 0, [(0, 1, 8)])
+    with served(Trace((run_of(made),))) as url:
         show(tab, url, "view=traffic")
         expect(tab.locator(".scatter-part")).to_contain_text("No superstep of this run took time")
         expect(tab.locator("canvas.scatter")).to_be_hidden()
 
 
 @pytest.mark.slow
-def test_of_many_processes_blocks_are_shown_and_one_is_opened_by_enter(
-    tab, served, show, run_maker, frame
-):
-    maker = run_maker(200)
+def test_of_many_processes_blocks_are_shown_and_one_is_opened_by_enter(tab, served, show):
+    made = Script(200)
     sends = [(pid, (pid + 1) % 200, 10) for pid in range(200)]
-    maker.step((frame("main", 1, 5),), [1e-3] * 200, 0, 1e-4, sends)
-    with served(Trace((maker.run(),))) as url:
+    step(made, (frame("main", 1, 5),), [1e-3] * 200, 0, 1e-4, sends)
+    with served(Trace((run_of(made),))) as url:
         show(tab, url, "view=traffic")
         canvas = tab.locator("canvas.matrix")
         expect(tab.locator(".beside .ramp")).to_be_visible()

@@ -13,6 +13,8 @@ from bsplib.recording.records import Lifetime
 from bsplib.webui import page, services, timeline, traffic
 from bsplib.webui.opened_runs import AddressError, OpenRun
 from bsplib.webui.traces import Traces
+from tests.made_runs import frame, run_of, step
+from tests.scripted import Script
 
 
 @pytest.fixture
@@ -64,13 +66,13 @@ def test_the_axis_of_time_begins_with_the_start_of_the_run(opened):
 
 
 @pytest.fixture
-def in_turns(run_maker, frame):
+def in_turns():
     """Three supersteps at lines of their own, in each of which another process is late."""
-    maker = run_maker(3)
+    made = Script(3)
     for late in (1, 2, 0):
         work = [3e-3 if pid == late else 1e-3 for pid in range(3)]
-        maker.step((frame("main", 1, 2 + late),), work)
-    return OpenRun(maker.run())
+        step(made, (frame("main", 1, 2 + late),), work)
+    return OpenRun(run_of(made))
 
 
 def test_the_loss_of_a_cell_is_what_all_lose_by_its_process(in_turns):
@@ -156,13 +158,13 @@ def test_a_saved_page_has_a_coarse_timeline_and_the_matrix_of_the_root(broadcast
 
 
 @pytest.mark.lengthy
-def test_what_a_saved_page_has_of_a_large_run_stays_below_a_megabyte(run_maker, frame):
-    maker, rng = run_maker(300), np.random.default_rng(1)
+def test_what_a_saved_page_has_of_a_large_run_stays_below_a_megabyte():
+    made, rng = Script(300), np.random.default_rng(1)
     stack = (frame("main", 1, 2),)
     for _ in range(300):
         sends = [(int(a), int((a + b) % 300), 7) for a, b in rng.integers(1, 300, (200, 2))]
-        maker.step(stack, rng.uniform(0.1, 1, 300), 0, rng.uniform(0, 1), sends)
-    opened = OpenRun(maker.run())
+        step(made, stack, rng.uniform(0.1, 1, 300), 0, rng.uniform(0, 1), sends)
+    opened = OpenRun(run_of(made))
     answers = [
         *(timeline.timeline(opened, query) for query in timeline.saved(opened)),
         traffic.traffic(opened, {}),
