@@ -10,6 +10,7 @@ import ast
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -93,6 +94,15 @@ def test_no_command_begins_that_would_replace_a_file_of_the_user(name, keep):
     assert keep.read_text() == MINE
 
 
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_a_command_whose_output_can_be_forced_has_the_option(name):
+    command, parameter = OUTPUTS[name]
+    replaces = parameter.type.replaces
+    by_force = replaces is None or replaces.by_force
+    options = [option for each in command.params for option in each.opts]
+    assert not by_force or "--force" in options
+
+
 def run_bsp(*words):
     return CliRunner().invoke(main, [str(word) for word in words])
 
@@ -125,6 +135,13 @@ def test_no_format_of_an_export_replaces_a_file(form, keep, trace, monkeypatch):
     assert (again.exit_code == 0) == (form.name == "html")  # a page replaces a page
 
 
+@pytest.mark.lengthy
+def test_a_page_replaces_a_page(trace, tmp_path):
+    page = tmp_path / "run.html"
+    for _ in range(2):
+        assert run_bsp("view", "--html", page, trace).exit_code == 0
+
+
 def test_a_script_recorded_into_a_script_leaves_it_as_it_is(keep, tmp_path):
     (tmp_path / "b.py").write_text("raise SystemExit('was run')")
     done = run_bsp("run", "--profile", keep, "b.py")
@@ -132,6 +149,24 @@ def test_a_script_recorded_into_a_script_leaves_it_as_it_is(keep, tmp_path):
         f"Error: profile: {keep} exists and is not a trace; name another file, or remove it\n"
     )
     assert keep.read_text() == MINE
+
+
+def test_a_probe_does_not_begin_where_its_file_exists(keep):
+    Path("here.toml").write_text(MINE)
+    done = run_bsp("machine", "probe", "--name", "here")
+    assert "out: here.toml exists already" in done.output
+    assert Path("here.toml").read_text() == MINE
+
+
+def test_blocks_of_call_are_added_to_nothing_but_a_data_file(keep):
+    Path("b.py").write_text(
+        "import bsplib\n\ndef main(bsp):\n    #cll f f[0]\n    bsp.sync()\n    #cll end f\n\n"
+        "if __name__ == '__main__':\n    bsplib.run(main, nprocs=1, backend='sim')\n"
+    )
+    Path("b.call.jsonl").write_text(MINE)
+    done = run_bsp("papers", "call", "b.py")
+    assert "b.call.jsonl exists and is not a data file of CALL" in done.output
+    assert Path("b.call.jsonl").read_text() == MINE
 
 
 def test_a_file_that_the_program_makes_while_it_is_recorded_stays(keep, tmp_path):
@@ -143,6 +178,47 @@ def test_a_file_that_the_program_makes_while_it_is_recorded_stays(keep, tmp_path
     with pytest.warns(bsplib.TraceWarning, match=r"exists and is not a trace.*records are kept"):
         bsplib.run(main, nprocs=2, backend="sim", profile="new.bsp")
     assert Path("new.bsp").read_text() == MINE
+
+
+def test_a_sweep_keeps_its_traces_beside_no_file_of_the_user(keep):
+    Path("kept").mkdir()
+    Path("kept/block=2.bsp").write_text(MINE)
+    Path("steps.py").write_text(
+        "import bsplib\ndef main(bsp, block):\n    bsp.sync()\n"
+        "if __name__ == '__main__':\n    bsplib.run(main, 1, nprocs=2, backend='sim')\n"
+    )
+    done = run_bsp("sweep", "--set", "block=1:2", "--repeats", 1, "--out", "kept", "steps.py")
+    assert "block=2.bsp exists and is not a trace" in done.output
+    assert sorted(path.name for path in Path("kept").iterdir()) == ["block=1.bsp", "block=2.bsp"]
+    assert Path("kept/block=2.bsp").read_text() == MINE
+
+
+def test_a_sort_replaces_its_source_and_no_other_file(keep):
+    np.save("keys.npy", np.arange(100.0)[::-1])
+    sort = COMMANDS["external_sort"]
+    place = ["--backend", "sim", "-n", "2"]
+    done = CliRunner().invoke(sort, [*place, "keys.npy", str(keep)])
+    assert f"{keep} exists already" in done.output
+    assert keep.read_text() == MINE
+    assert CliRunner().invoke(sort, [*place, "keys.npy"]).exit_code == 0
+    assert np.load("keys.npy")[0] == 0.0
+    assert CliRunner().invoke(sort, [*place, "--force", "keys.npy", str(keep)]).exit_code == 0
+
+
+def test_the_queries_replace_no_relation(keep):
+    pytest.importorskip("pyarrow")
+    Path("made").mkdir()
+    for name in ("made/TRAN.parquet", "made/TEMP3.parquet"):
+        Path(name).write_text(MINE)
+    asked = [
+        ("sql generate", ["made", "--size", "20"], "TRAN"),
+        ("sql run", ["--size", "20", "--out", "made", "--backend", "sim"], "TEMP3"),
+    ]
+    for name, words, taken in asked:
+        done = CliRunner().invoke(COMMANDS[name], words)
+        assert f"{taken}.parquet exists already" in done.output
+    assert sorted(path.name for path in Path("made").iterdir()) == ["TEMP3.parquet", "TRAN.parquet"]
+    assert {path.read_text() for path in Path("made").iterdir()} == {MINE}
 
 
 def write_timings(path, **more):
@@ -170,6 +246,25 @@ def test_a_function_replaces_a_file_only_by_force(write, name, keep):
     write(Path(name), force=True)
     assert Path("keep.svg").read_text() != MINE
     assert Path("link.svg").is_symlink()
+
+
+def record_later(keep):
+    with bsplib.Pool(nprocs=2) as pool:
+        pool.profile = keep
+
+
+RECORDINGS = {
+    "run": lambda keep: bsplib.run(count, nprocs=2, backend="sim", profile=keep),
+    "Pool": lambda keep: bsplib.Pool(nprocs=2, profile=keep),
+    "Pool, later": record_later,
+}
+
+
+@pytest.mark.parametrize("way", RECORDINGS.values(), ids=RECORDINGS)
+def test_a_recording_replaces_nothing_but_a_trace(way, keep, tmp_path):
+    with pytest.raises(bsplib.UsageError, match=r"keep.py exists and is not a trace; name another"):
+        way(keep)
+    assert keep.read_text() == MINE
 
 
 WRITERS = {
