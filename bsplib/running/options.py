@@ -172,10 +172,5 @@ class RunOptions(TypedDict, total=False):
 
 Arguments = TypeVarTuple("Arguments")
 First = TypeVar("First")
-Second = TypeVar("Second")
-Third = TypeVar("Third")
-Fourth = TypeVar("Fourth")
-Fifth = TypeVar("Fifth")
-Sixth = TypeVar("Sixth")
 Rest = ParamSpec("Rest")
 Result = TypeVar("Result")

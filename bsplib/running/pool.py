@@ -38,16 +38,11 @@ from bsplib.running.mapping import mapped
 from bsplib.running.options import (
     Arguments,
     BackendName,
-    Fifth,
     First,
-    Fourth,
     Rest,
     Result,
-    Second,
     Setting,
-    Sixth,
     StartMethod,
-    Third,
     Wait,
     check_timeout,
 )
@@ -170,81 +165,11 @@ class Pool:
         *args: Rest.args,
         **kwargs: Rest.kwargs,
     ) -> list[Result]: ...
-    @overload
+    @overload  # both ways: of what comes after the first argument nothing is known
     def run(
         self,
-        main: Callable[Concatenate[Group, First, Rest], Result],
+        main: Callable[Concatenate[Group, First, ...], Result],
         first: First,
-        _no_more: Never = ...,
-        /,
-        timeout: float | None = ...,
-        *args: Rest.args,
-        **kwargs: Rest.kwargs,
-    ) -> list[Result]: ...
-    @overload
-    def run(
-        self,
-        main: Callable[Concatenate[Group, First, Second, Rest], Result],
-        first: First,
-        second: Second,
-        _no_more: Never = ...,
-        /,
-        timeout: float | None = ...,
-        *args: Rest.args,
-        **kwargs: Rest.kwargs,
-    ) -> list[Result]: ...
-    @overload
-    def run(
-        self,
-        main: Callable[Concatenate[Group, First, Second, Third, Rest], Result],
-        first: First,
-        second: Second,
-        third: Third,
-        _no_more: Never = ...,
-        /,
-        timeout: float | None = ...,
-        *args: Rest.args,
-        **kwargs: Rest.kwargs,
-    ) -> list[Result]: ...
-    @overload
-    def run(
-        self,
-        main: Callable[Concatenate[Group, First, Second, Third, Fourth, Rest], Result],
-        first: First,
-        second: Second,
-        third: Third,
-        fourth: Fourth,
-        _no_more: Never = ...,
-        /,
-        timeout: float | None = ...,
-        *args: Rest.args,
-        **kwargs: Rest.kwargs,
-    ) -> list[Result]: ...
-    @overload
-    def run(
-        self,
-        main: Callable[Concatenate[Group, First, Second, Third, Fourth, Fifth, Rest], Result],
-        first: First,
-        second: Second,
-        third: Third,
-        fourth: Fourth,
-        fifth: Fifth,
-        _no_more: Never = ...,
-        /,
-        timeout: float | None = ...,
-        *args: Rest.args,
-        **kwargs: Rest.kwargs,
-    ) -> list[Result]: ...
-    @overload  # of what comes after the sixth, and of keywords beside six, nothing is known
-    def run(
-        self,
-        main: Callable[Concatenate[Group, First, Second, Third, Fourth, Fifth, Sixth, ...], Result],
-        first: First,
-        second: Second,
-        third: Third,
-        fourth: Fourth,
-        fifth: Fifth,
-        sixth: Sixth,
         /,
         *args: Any,
         timeout: float | None = ...,
