@@ -4,7 +4,7 @@ A process writes into the folder beside the trace where it can see that folder: 
 caller's host, or where the hosts share a file system. Elsewhere it makes a **part**: a folder
 ``bsp-part-RUN-PID`` for temporary files on its own host. When the run has ended there, the
 content of the part is sent to the caller with the report of the process, and the part is removed.
-Where the process was killed, the part stays, and ``bsp merge`` makes a trace of all parts.
+Where the process was killed, the part stays, and ``bsp recover`` makes a trace of all parts.
 
 A process needs the memory for its part once when it sends it, and the caller for the parts of
 all processes.

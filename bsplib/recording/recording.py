@@ -158,7 +158,7 @@ class Recording:
             folders = [self.folder] * self._nprocs
             found = collect(folders, complete=complete, meta=self._meta, caller=self._caller)
             if found.begun and found.missing and self._about["spread"]:
-                return f"no trace was written: {elsewhere(self.folder, self._about)}"
+                return f"no trace was written: {elsewhere(self.folder, self._about, found.missing)}"
             losses = found.losses()
             if losses:
                 found.run.meta.setdefault("error", losses)

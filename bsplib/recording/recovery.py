@@ -20,25 +20,37 @@ from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 
 
-def recover(folder: Path, out: Path | None = None) -> tuple[Path, Run]:
-    """Make the trace of a run whose caller was killed, and remove the folder of its records.
+def recover(folder: Path, out: Path | None = None, *others: Path) -> tuple[Path, Run]:
+    """Make the trace of a run whose caller was killed, and remove the folders of its records.
+
+    They are kept where records are missing: more of them may be found.
 
     Args:
         folder: folder of the records.
-        out: file for the trace; default: the file that the run would have written.
+        out: file for the trace; default: the file that the run would have written. Then the
+            records of all processes have to be there.
+        *others: further folders, where processes have written elsewhere.
 
     Returns:
-        The file, and the run as far as it was recorded.
+        The file, and the run as far as it was recorded; ``absent`` names the processes of whose
+        records none are there.
 
     Raises:
-        TraceError: the folder holds no records, the run has not ended, or processes have
-            written elsewhere.
+        TraceError: a folder holds no records, the run has not ended, the folders are of different
+            runs, or the records of a process are there twice, or are missing.
         UsageError: the trace cannot be written there.
     """
-    about = read_about(folder)
+    folders = (folder, *others)
+    about, *abouts = map(read_about, folders)
+    for other, of_other in zip(others, abouts, strict=True):
+        if of_other["run"] != about["run"]:
+            raise TraceError(
+                f"{folder} and {other} are parts of different runs, started {_started(about)} and "
+                f"{_started(of_other)}; give the parts of one run"
+            )
     # Only the name is taken from the folder, whose content is not trusted: the trace is
     # written beside the folder, wherever that is now.
-    target, nprocs = out or folder.absolute().parent / Path(about["target"]).name, about["nprocs"]
+    target = out or folder.absolute().parent / Path(about["target"]).name
     if reason := obstacle(target, TRACE):
         raise UsageError(f"recover: {reason}")
     earlier: tuple[Run, ...] = ()
@@ -47,55 +59,25 @@ def recover(folder: Path, out: Path | None = None) -> tuple[Path, Run]:
             raise UsageError(f"recover: {target} exists already; give another file by --out")
         earlier = read_trace(target).runs
     with ExitStack() as locks:
-        _lock(folder, locks)
-        there = pids_in(folder, nprocs)
-        if about["spread"] and there and len(there) < nprocs:
-            raise TraceError(f"{folder}: {elsewhere(folder, about)}")
-        run = _written("recover", target, earlier, [folder] * nprocs, about)
-        remove(folder, nprocs)
+        for each in dict.fromkeys(folders):
+            _lock(each, locks)
+        places = _by_pid(folders, about)
+        if out is None and None in places:
+            missing = [pid for pid, place in enumerate(places) if place is None]
+            raise TraceError(f"{folder}: {elsewhere(folder, about, missing)}")
+        run = _written(target, earlier, places, about)
+        for each in () if run.absent else folders:
+            remove(each, about["nprocs"])
     return target, run
 
 
-def merge(parts: Sequence[Path], out: Path) -> Run:
-    """Make the trace of a run whose processes wrote into several folders; these are kept.
-
-    Args:
-        parts: the folders; together they have the records of the processes of one run.
-        out: file for the trace.
-
-    Returns:
-        The run as far as all its processes recorded it; ``absent`` names those of whose records
-        none are there.
-
-    Raises:
-        TraceError: a folder holds no records, the run has not ended, the folders are of
-            different runs, or the records of a process are there twice, or those of all missing.
-        UsageError: the trace cannot be written there.
-    """
-    abouts = [read_about(part) for part in parts]
-    for part, about in zip(parts, abouts, strict=True):
-        if about["run"] != abouts[0]["run"]:
-            raise TraceError(
-                f"{parts[0]} and {part} are parts of different runs, started "
-                f"{_started(abouts[0])} and {_started(about)}; merge the parts of one run"
-            )
-    if reason := obstacle(out, TRACE):
-        raise UsageError(f"merge: {reason}")
-    with ExitStack() as locks:
-        folders = _by_pid(parts, abouts[0])
-        for part in parts:
-            _lock(part, locks)
-        return _written("merge", out, (), folders, abouts[0])
-
-
-def elsewhere(folder: Path, about: About) -> str:
+def elsewhere(folder: Path, about: About, missing: Sequence[int]) -> str:
     """Return a text about processes whose records are not in the folder beside the trace."""
-    missing = set(range(about["nprocs"])).difference(pids_in(folder, about["nprocs"]))
     parts = f"{PREFIX}{about['run']}-PID"
     return (
-        f"the records of {named(sorted(missing))} are not there; look for folders {parts} "
+        f"the records of {named(missing)} are not there; look for folders {parts} "
         f"among the temporary files of the hosts, copy them here, and make a trace by: "
-        f"bsp merge {quote(str(folder))} {parts} --out FILE"
+        f"bsp recover {quote(str(folder))} {parts} --out FILE"
     )
 
 
@@ -103,8 +85,7 @@ def _lock(folder: Path, locks: ExitStack) -> None:
     held = lock_if_possible(folder)
     if held is None and folder.exists():
         raise TraceError(
-            f"{folder}: the run that records here is still running, or another bsp recover or bsp "
-            f"merge reads it"
+            f"{folder}: the run that records here is still running, or another bsp recover reads it"
         )
     if held is None:
         raise TraceError(f"{folder} was removed meanwhile: its records have become a trace")
@@ -112,7 +93,12 @@ def _lock(folder: Path, locks: ExitStack) -> None:
 
 
 def _by_pid(parts: Sequence[Path], about: About) -> list[Path | None]:
-    """Return the folder that has the records of each process; None where none has."""
+    """Return the folder that has the records of each process; None where none has.
+
+    A run on one host has one folder, also for a process that has not begun to record.
+    """
+    if not about["spread"] and len(parts) == 1:
+        return [parts[0]] * about["nprocs"]
     found: dict[int, Path] = {}
     for part in parts:
         for pid in pids_in(part, about["nprocs"]):
@@ -132,18 +118,14 @@ def _started(about: About) -> str:
 
 
 def _written(
-    command: str,
-    target: Path,
-    earlier: tuple[Run, ...],
-    folders: Sequence[Path | None],
-    about: About,
+    target: Path, earlier: tuple[Run, ...], folders: Sequence[Path | None], about: About
 ) -> Run:
     """Collect the records and write the trace."""
     try:
         run = _recovered(collect(folders, complete=False, meta=about["meta"]))
         run, _ = write_fitting(target, earlier, run)
     except OSError as error:
-        raise UsageError(f"{command}: {target} cannot be written: {error.strerror}") from None
+        raise UsageError(f"recover: {target} cannot be written: {error.strerror}") from None
     return run
 
 

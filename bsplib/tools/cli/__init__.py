@@ -28,7 +28,7 @@ class _Sentences(Listing):
     """A group of commands that shows an error of bsplib as one sentence, without traceback."""
 
     sections: ClassVar[Mapping[str, Sequence[str]]] = {
-        "Run and record": ["run", "record", "recover", "merge"],
+        "Run and record": ["run", "record", "recover"],
         "See where the time goes": ["report", "view", "compare", "export"],
         "Predict and tune": ["machine", "predict", "sweep"],
         "Compare with the literature": ["papers"],

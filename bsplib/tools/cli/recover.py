@@ -10,7 +10,6 @@ from bsplib.command_options import OutputFile
 from bsplib.output_file import TRACE
 from bsplib.record.events import rank_files
 from bsplib.record.join import recover as rescue_ranks
-from bsplib.recording.records import Run
 from bsplib.recording.recovery import recover as rescue
 from bsplib.tools.cli.options import FOLDER
 from bsplib.visible import as_command, visible
@@ -23,8 +22,8 @@ from bsplib.visible import as_command, visible
     type=OutputFile(TRACE),
     help="Trace file to write.  [default: the file given for the run]",
 )
-@click.argument("folder", type=FOLDER)
-def command(out: Path | None, folder: Path) -> None:
+@click.argument("folders", type=FOLDER, nargs=-1, required=True, metavar="FOLDER...")
+def command(out: Path | None, folders: tuple[Path, ...]) -> None:
     r"""Save the trace of a run that was killed.
 
     While a program runs with --profile, its records are kept in a folder named
@@ -33,18 +32,23 @@ def command(out: Path | None, folder: Path) -> None:
     recorded. FOLDER is removed afterwards. So is the folder OUT.ranks of a program
     that bsp record was to record in OUT; of this the trace has all that is there.
 
+    A process that cannot see the folder of the trace keeps its records in a folder
+    named bsp-part-RUN-PID among the temporary files of its host. Copy these folders
+    to one host and give them all. Where a host is gone for good, --out makes a trace
+    without it, which names the processes whose records are missing; then the folders
+    are kept.
+
     \b
     Examples:
       bsp recover .bsp-records-x1y2z3
+      bsp recover .bsp-records-x1y2z3 bsp-part-* --out sort.bsp
       bsp recover jacobi.bsp.ranks
     """
-    rescued = rescue_ranks if folder.is_dir() and rank_files(folder) else rescue
-    target, run = rescued(folder, out)
-    say_written(target, run)
-
-
-def say_written(target: Path, run: Run) -> None:
-    """Say where the trace of a run is, and what it has."""
+    folder, *others = folders
+    if not others and folder.is_dir() and rank_files(folder):
+        target, run = rescue_ranks(folder, out)
+    else:
+        target, run = rescue(folder, out, *others)
     number = len(set(run.records["superstep"][run.records["group"] == 0].tolist()))
     path = visible(str(target))
     if run.absent:

@@ -141,7 +141,7 @@ def test_a_run_over_hosts_has_the_h_of_the_simulator_and_one_time(execute, hosts
 
 
 @pytest.mark.slow
-def test_the_records_of_processes_that_were_killed_can_be_merged_with_the_others(
+def test_the_records_of_processes_that_were_killed_can_be_recovered_with_the_others(
     execute, hosts, tmp_path
 ):
     done = execute("mpi", "/dev/shm/out.bsp", killed=2)
@@ -154,7 +154,7 @@ def test_the_records_of_processes_that_were_killed_can_be_merged_with_the_others
     out = tmp_path / "merged.bsp"
     parts = list(tmp_path.glob("bsp-part-*"))
     assert any(part.name.endswith("-2") for part in parts)
-    merge = [sys.executable, "-m", "bsplib", "merge", folder, *parts, "--out", out]
+    merge = [sys.executable, "-m", "bsplib", "recover", folder, *parts, "--out", out]
     done = subprocess.run(merge, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     (run,) = read_trace(out).runs

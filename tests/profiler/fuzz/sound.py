@@ -317,7 +317,6 @@ def _of_records(folder: Path) -> Kind:
     bsplib.run(main, 4, records, nprocs=2, backend="sim", profile=trace)
     reads = [
         bsp("recover", "-o", "{}.recovered", "{}"),
-        bsp("merge", "-o", "{}.merged", "{}"),
     ]
     return Kind("records", [records, folder / "out.ranks"], changed_bytes, reads)
 

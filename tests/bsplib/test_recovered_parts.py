@@ -73,8 +73,8 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def merge(*line):
-    return CliRunner().invoke(bsp_main, ["merge", *map(str, line)])
+def recover(*line):
+    return CliRunner().invoke(bsp_main, ["recover", *map(str, line)])
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_other_users_cannot_read_a_part(left_parts):
 # -- parts that stay on their hosts ---------------------------------------------------------------
 
 
-def test_the_records_of_a_killed_process_stay_on_its_host_and_can_be_merged(trace, hosts, tmp_path):
+def test_the_records_of_a_killed_process_stay_on_its_host_and_can_be_given(trace, hosts, tmp_path):
     with (
         pytest.warns(bsplib.TraceWarning, match="no trace was written: the rec") as caught,
         pytest.raises(bsplib.ProcessDiedError),
@@ -187,23 +187,23 @@ def test_the_records_of_a_killed_process_stay_on_its_host_and_can_be_merged(trac
     (text,) = [str(each.message) for each in caught if each.category is bsplib.TraceWarning]
     assert "the records of process 1 are not there; look for folders bsp-part-" in text
     assert part.name.removesuffix("1") in text
-    assert f"bsp merge {folder} " in text
+    assert f"bsp recover {folder} " in text
     assert not trace.exists()
 
     with pytest.raises(bsplib.TraceError, match="the records of process 1 are not there"):
         recovery.recover(folder)
-    done = merge(folder, part, "--out", trace)
+    done = recover(folder, part)
     assert done.output == f"wrote {trace}: 3 processes, 3 supersteps: bsp report {trace}\n"
     (recorded,) = read_trace(trace).runs
     assert not recorded.complete
     assert recorded.meta["error"] == "the program was killed while it recorded"
     assert recorded.meta["backend"] == SPREAD
-    assert folder.exists()
-    assert part.exists()
+    assert not folder.exists()
+    assert not part.exists()
 
 
 def test_parts_of_a_run_that_ended_become_a_complete_trace(left_parts, trace):
-    done = merge(*reversed(left_parts), "--out", trace)
+    done = recover(*reversed(left_parts), "--out", trace)
     assert done.exit_code == 0, done.output
     (recorded,) = read_trace(trace).runs
     assert recorded.complete
@@ -216,7 +216,7 @@ def test_parts_of_different_runs_are_told_apart(left_parts, trace, hosts, monkey
     with pytest.warns(bsplib.TraceWarning):
         run(ring, 4, profile=trace)
     (other,) = (part for part in hosts.glob("*-1") if part not in left_parts)
-    done = merge(left_parts[0], other, left_parts[2], "--out", trace)
+    done = recover(left_parts[0], other, left_parts[2], "--out", trace)
     assert done.exit_code == 1
     assert done.output.startswith(
         f"Error: {left_parts[0]} and {other} are parts of different runs, started 20"
@@ -226,7 +226,7 @@ def test_parts_of_different_runs_are_told_apart(left_parts, trace, hosts, monkey
 
 @pytest.mark.lengthy
 def test_a_trace_of_some_parts_names_the_processes_that_are_absent(left_parts, trace):
-    done = merge(left_parts[1], "--out", trace)
+    done = recover(left_parts[1], "--out", trace)
     assert done.exit_code == 0, done.output
     missing = "the records of processes 0, 2 are missing, and count as 0 in all figures"
     assert missing in done.output
@@ -254,8 +254,8 @@ def test_a_trace_of_some_parts_names_the_processes_that_are_absent(left_parts, t
 )
 def test_every_command_says_that_processes_are_absent(command, left_parts, trace, tmp_path):
     whole = tmp_path / "whole.bsp"
-    assert merge(*left_parts, "--out", whole).exit_code == 0
-    assert merge(left_parts[1], "--out", trace).exit_code == 0
+    assert recover(left_parts[1], "--out", trace).exit_code == 0
+    assert recover(*left_parts, "--out", whole).exit_code == 0  # the first one has kept its part
     name, *others = command
     words = [each.format(whole=whole, out=tmp_path / "out") for each in others]
     done = CliRunner().invoke(bsp_main, [name, str(trace), *words])
@@ -266,7 +266,7 @@ def test_every_command_says_that_processes_are_absent(command, left_parts, trace
 
 
 def test_a_later_run_of_all_processes_has_none_absent(left_parts, trace):
-    assert merge(*left_parts, "--out", trace).exit_code == 0
+    assert recover(*left_parts, "--out", trace).exit_code == 0
     (recorded,) = read_trace(trace).runs
     assert recorded.absent == ()
     assert "absent" not in recorded.meta
@@ -284,7 +284,7 @@ def test_processes_of_a_sub_group_may_be_absent(trace, hosts, monkeypatch):
     with pytest.warns(bsplib.TraceWarning):
         run(main, profile=trace)
     first, second, _ = sorted(hosts.iterdir(), key=lambda part: part.name[-1])
-    assert merge(first, second, "--out", trace).exit_code == 0
+    assert recover(first, second, "--out", trace).exit_code == 0
     (recorded,) = read_trace(trace).runs
     assert recorded.absent == (2,)
     assert {recorded.groups[group].size for group in recorded.records["group"]} == {1, 2, 3}
@@ -297,38 +297,38 @@ def test_processes_of_a_sub_group_may_be_absent(trace, hosts, monkeypatch):
 def test_folders_without_any_records_are_refused(left_parts, trace):
     for file in left_parts[1].glob("1.*"):
         file.unlink()
-    done = merge(left_parts[1], "--out", trace)
+    done = recover(left_parts[1], "--out", trace)
     assert done.exit_code == 1
     assert "the records of all 3 processes are missing; give the folders" in done.output
 
 
 def test_a_part_that_is_given_twice_is_named(left_parts, trace):
-    done = merge(*left_parts, left_parts[1], "--out", trace)
+    done = recover(*left_parts, left_parts[1], "--out", trace)
     assert done.exit_code == 1
     assert f"{left_parts[1]} and {left_parts[1]} both have the records of process 1" in done.output
 
 
-def test_a_run_that_still_records_is_not_merged(left_parts, trace):
+def test_a_run_that_still_records_is_not_recovered(left_parts, trace):
     held = lock(left_parts[1])
     try:
-        done = merge(*left_parts, "--out", trace)
+        done = recover(*left_parts, "--out", trace)
     finally:
         os.close(held)
     assert done.exit_code == 1
-    why = "the run that records here is still running, or another bsp recover or bsp merge reads it"
+    why = "the run that records here is still running, or another bsp recover reads it"
     assert f"{left_parts[1]}: {why}" in done.output
-    assert merge(*left_parts, "--out", trace).exit_code == 0
+    assert recover(*left_parts, "--out", trace).exit_code == 0
 
 
 @pytest.mark.lengthy
-def test_merge_refuses_what_is_no_part(left_parts, tmp_path):
+def test_recover_refuses_what_is_no_part(left_parts, tmp_path):
     for folder in (tmp_path, tmp_path / "missing"):
-        done = merge(folder, "--out", tmp_path / TRACE)
+        done = recover(folder, "--out", tmp_path / TRACE)
         assert done.exit_code == 1
         assert f"{folder} is no folder of records" in done.output
-    done = merge(*left_parts, "--out", tmp_path)
+    done = recover(*left_parts, "--out", tmp_path)
     assert done.exit_code != 0
-    done = merge(*left_parts, "--out", tmp_path / "no" / TRACE)
+    done = recover(*left_parts, "--out", tmp_path / "no" / TRACE)
     assert "out: there is no folder" in done.output
 
 
@@ -338,7 +338,7 @@ def test_merge_refuses_what_is_no_part(left_parts, tmp_path):
 def test_a_host_that_cannot_be_one_is_refused(left_parts, trace, host):
     with (left_parts[0] / "0.definitions").open("a") as file:
         file.write(f'["host", {host}]\n')
-    done = merge(*left_parts, "--out", trace)
+    done = recover(*left_parts, "--out", trace)
     assert done.exit_code == 1
     assert "the records of process 0 are damaged" in done.output
     assert "Traceback" not in done.output
@@ -413,7 +413,7 @@ def test_clocks_that_went_apart_during_the_run_widen_the_bound(trace, monkeypatc
 def test_a_process_that_ended_before_it_named_its_host_has_an_unknown_one(left_parts, trace):
     with (left_parts[1] / "1.definitions").open("a") as file:
         file.write('["host", ["b", 5, 3]]\n')
-    assert merge(*left_parts, "--out", trace).exit_code == 0
+    assert recover(*left_parts, "--out", trace).exit_code == 0
     (recorded,) = read_trace(trace).runs
     assert recorded.meta["hosts"] == ["unknown", "b", "unknown"]
     assert recorded.meta["cores"] == 3
