@@ -24,7 +24,7 @@ _DOES_ITEMS = "do_items"
 """The program of ``bsplib.map``, below which there may be no line of the user."""
 _CALLS_FUNCTION = "_call_function"
 """The part of it that calls the function of the user."""
-_WRAPPERS = ("paused", "settled", "timed", "__next__", "pid", "nprocs", "machine")
+_WRAPPERS = ("paused", "timed", "__next__", "pid", "nprocs", "machine")
 """Names of functions that wrap primitives, and of properties: they are no primitives."""
 _BELOW_CORE = {
     **dict.fromkeys(

@@ -13,6 +13,7 @@ from bsplib.core.meeting cimport Meeting
 from bsplib.core.queue cimport Queue
 
 cdef word HAS_ASKS, HAS_GET, HAS_NOTICE, UNRESOLVED, _SYNC
+cdef int _OBLSYNC, _OUT, _IN
 cdef word _MOST_SHARED, _MOST_PRIVATE, _MANY_PAGES
 cdef int RESTING, USABLE
 cdef Py_ssize_t _MOST_HEADS, _MOST_OFFSET
@@ -66,6 +67,7 @@ cdef class Engine:
     cdef object move(self, object bsp)
     cdef object hpmove(self, object bsp)
     cdef int sync(self, object bsp) except -1
+    @cython.locals(superstep=Py_ssize_t, stamp=word)
     cdef int oblsync(self, object bsp, object n) except -1
 
     @cython.locals(known=KnownArray)
@@ -99,8 +101,9 @@ cdef class Engine:
     @cython.locals(nbytes=word, slot=word, to=int, staged=Py_ssize_t)
     cdef bint _put_bytes(self, word first, object values) except -1
     cdef bint buffer_takes(self, word nbytes) except -1
+    @cython.locals(head=word, at=word)
     cdef word _reserve(self, int to, word slot, word first, word nbytes) except 0
-    @cython.locals(head=word)
+    @cython.locals(head=word, at=word)
     cdef word _reserve_strided(self, int to, word slot, word size, word nbytes) except 0
     @cython.locals(head=word)
     cpdef void add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
@@ -124,16 +127,17 @@ cdef class Engine:
     cdef bint send_quickly(self, object pid, object payload, object tag) except -1
     cpdef int remember_head(self, object key, bytes head) except -1
     cdef bint _takes_payload(self, word nbytes) except -1
+    @cython.locals(at=word)
     cdef word message_room(self, int to, bytes head, word nbytes) except 0
     cpdef void add_message(self, int to, bytes head, object content, word nbytes) except *
 
-    @cython.locals(meeting=Meeting, send_buffer=SendBuffer, flags=word, head=word, nothing_new=bint, lasts=bint)
-    cpdef int end(self, object bsp, word kind, word stamp) except -1
+    @cython.locals(meeting=Meeting, send_buffer=SendBuffer, flags=word, head=word, nothing_new=bint, lasts=bint,
+        superstep=Py_ssize_t, stamp=word)
+    cpdef int end(self, object bsp, word kind) except -1
     @cython.locals(pid=int)
     cpdef int next_superstep(self) except -1
     @cython.locals(arrivals=Arrivals, held=word)
     cdef int _deliver(self, word flags) except -1
-    cdef int _distribute(self, word held) except -1
     @cython.locals(head=word)
     cdef int _exchange_gets(self, word held) except -1
     @cython.locals(there=word, nbytes=word, size=word, at=word)
@@ -153,6 +157,10 @@ cdef class Engine:
     cpdef int begin_computing(self) except -1
     cpdef int end_computing(self) except -1
     cpdef int note_pickling(self, long long took_ns, long long nbytes) except -1
+    cdef int _count(self, int direction, int partner, word nbytes) except -1
+    cdef word _arrive(self) except? 1
+    cdef int _arrived(self) except -1
+    cdef int _delivered(self, int kind, Py_ssize_t superstep) except -1
     cpdef void leave(self) except *
     cpdef void left(self) except *
 

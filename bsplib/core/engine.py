@@ -39,6 +39,7 @@ from bsplib.core.meeting import Meeting
 from bsplib.core.protocols import Checks, Rare
 from bsplib.core.queue import CollectiveTag
 from bsplib.core.reading import Reading
+from bsplib.directions import Direction
 from bsplib.errors import BspError
 from bsplib.sync_kinds import HAS_ASKS, HAS_GET, HAS_NOTICE, UNRESOLVED, Kind
 
@@ -82,7 +83,8 @@ if not cython.compiled:
     from bsplib.core.known_arrays import gather
 prepare()
 
-_SYNC = Kind.SYNC
+_SYNC, _OBLSYNC = Kind.SYNC, Kind.OBLSYNC
+_OUT, _IN = Direction.OUT, Direction.IN
 _MOST_SHARED, _MOST_PRIVATE = 8192, 1024
 """Bytes up to which values are copied into the send buffer, where processes share memory and where
 they do not. Larger ones are staged, but for a few that the buffer takes, see
@@ -139,7 +141,8 @@ class Engine:
         needs it."""
         self._quick_if_usable = self.quick
         self.is_observed = False
-        """Whether calls and computation in calls are told to anybody."""
+        """Whether calls and supersteps are told to anybody. It is asked where an empty call would
+        be some percent of a put and its sync."""
         self.changes: list[Any] = rare.changes
         """Registrations of this superstep, which are announced at its end."""
         self.unresolved: list[Any] = []
@@ -192,26 +195,35 @@ class Engine:
 
     def put(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
         """See :meth:`Calls.put`."""
+        if self.is_observed:
+            self.begin_call()
         try:
             place = dst if at is None else self._view_at(dst, at) if offset is None else None
             if place is None or not self._put_quickly(pid, src, place, offset):
                 self.checks.put(bsp, "put", pid, src, dst, offset, at)
         except BspError as error:
             self.checks.fail(bsp, error)
+        finally:
+            if self.is_observed:
+                self.end_call()
         return 0
 
     def hpput(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
         """See :meth:`Calls.hpput`."""
+        self.begin_call()
         try:
             place = dst if at is None else self._view_at(dst, at) if offset is None else None
             if place is None or not self._hpput_quickly(pid, src, place, offset):
                 self.checks.put(bsp, "hpput", pid, src, dst, offset, at)
         except BspError as error:
             self.checks.fail(bsp, error)
+        finally:
+            self.end_call()
         return 0
 
     def get(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any, count: Any) -> Any:
         """See :meth:`Calls.get`."""
+        self.begin_call()
         try:
             if count is None:
                 place = src if at is None else self._view_at(src, at) if offset is None else None
@@ -221,11 +233,14 @@ class Engine:
             return self.checks.get(bsp, "get", pid, src, dst, offset, at, count)
         except BspError as error:
             self.checks.fail(bsp, error)
+        finally:
+            self.end_call()
 
     def hpget(
         self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any, count: Any
     ) -> Any:
         """See :meth:`Calls.hpget`."""
+        self.begin_call()
         try:
             if at is None and count is None and self._hpgets_at_sync():
                 into = self._get_into(pid, src, dst, offset, at_any_time=True)
@@ -234,65 +249,90 @@ class Engine:
             return self.checks.get(bsp, "hpget", pid, src, dst, offset, at, count)
         except BspError as error:
             self.checks.fail(bsp, error)
+        finally:
+            self.end_call()
 
     def put_at(self, bsp: Any, pids: Any, indices: Any, values: Any, dst: Any, op: Any) -> int:
         """See :meth:`Calls.put_at`."""
         if this_thread() != self.quick:
             self.checks.check_usable(bsp, "put_at")
+        self.begin_call()
         try:
             self.checks.put_at(bsp, pids, indices, values, dst, op)
         except BspError as error:
             self.checks.fail(bsp, error)
+        finally:
+            self.end_call()
         return 0
 
     def get_at(self, bsp: Any, pids: Any, indices: Any, src: Any, out: Any) -> Any:
         """See :meth:`Calls.get_at`."""
         if this_thread() != self.quick:
             self.checks.check_usable(bsp, "get_at")
+        self.begin_call()
         try:
             return self.checks.get_at(bsp, pids, indices, src, out)
         except BspError as error:
             self.checks.fail(bsp, error)
+        finally:
+            self.end_call()
 
     def send(self, bsp: Any, pid: Any, payload: Any, tag: Any) -> int:
         """See :meth:`Calls.send`."""
+        self.begin_call()
         try:
             if not self.send_quickly(pid, payload, tag):
                 self.checks.send(bsp, pid, payload, tag)
         except BspError as error:
             self.checks.fail(bsp, error)
+        finally:
+            self.end_call()
         return 0
 
     def messages(self, bsp: Any) -> Any:
         """See :meth:`Calls.messages`."""
         if this_thread() != self.quick:
             self.checks.check_usable(bsp, "messages")
-        return Reading(self, bsp)
+        self.begin_call()
+        try:
+            return Reading(self, bsp)
+        finally:
+            self.end_call()
 
     def move(self, bsp: Any) -> Any:
         """See :meth:`Calls.move`."""
         if this_thread() != self.quick:
             self.checks.check_usable(bsp, "move")
-        return self.checks.move(bsp)
+        self.begin_call()
+        try:
+            return self.checks.move(bsp)
+        finally:
+            self.end_call()
 
     def hpmove(self, bsp: Any) -> Any:
         """See :meth:`Calls.hpmove`."""
         if this_thread() != self.quick:
             self.checks.check_usable(bsp, "hpmove")
-        return self.checks.hpmove(bsp)
+        self.begin_call()
+        try:
+            return self.checks.hpmove(bsp)
+        finally:
+            self.end_call()
 
     def sync(self, bsp: Any) -> int:
         """See :meth:`Calls.sync`."""
         if this_thread() != self.quick:
             self.checks.check_usable(bsp, "sync")
-        return self.end(bsp, _SYNC, 0)
+        return self.end(bsp, _SYNC)
 
     def oblsync(self, bsp: Any, n: Any) -> int:
         """See :meth:`Calls.oblsync`."""
         if this_thread() != self.quick:
             self.checks.check_usable(bsp, "oblsync")
-        self.checks.oblsync(bsp, self.checks.check_oblsync(bsp, n), 0)
-        return 0
+        number = self.checks.check_oblsync(bsp, n)
+        superstep, stamp = self.superstep, self._arrive()
+        self.checks.oblsync(bsp, number, stamp)
+        return self._delivered(_OBLSYNC, superstep)
 
     # -- the place of a transfer ------------------------------------------------------------------
 
@@ -543,19 +583,24 @@ class Engine:
 
     def _reserve(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """Begin an entry of a put; return the address of its values."""
-        return self.send_buffer.reserve(
-            to, PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes, first, nbytes
-        )
+        head = PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
+        at = self.send_buffer.reserve(to, head, first, nbytes)
+        if self.is_observed:
+            self._count(_OUT, to, nbytes)
+        return at
 
     def _reserve_strided(self, to: int, slot: int, size: int, nbytes: int) -> int:
         """Begin an entry of a put to a strided view; return the address of what follows."""
         head = STRIDED << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
-        return self.send_buffer.reserve(to, head, size, size + nbytes)
+        at = self.send_buffer.reserve(to, head, size, size + nbytes)
+        self._count(_OUT, to, nbytes)
+        return at
 
     def add_staged(self, to: int, slot: int, first: int, staged: int, nbytes: int) -> None:
         """Add a put of staged values."""
         head = STAGED_PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
         poke(self.send_buffer.reserve(to, head, first, 8), staged)
+        self._count(_OUT, to, nbytes)
 
     def add_put(self, to: int, slot: int, first: int, values: Any) -> None:
         """Add a put of contiguous values that are small."""
@@ -577,8 +622,9 @@ class Engine:
         self.count_early(to, nbytes)
         return True
 
-    def count_early(self, to: int, nbytes: int) -> int:  # noqa: ARG002  # for those that observe
+    def count_early(self, to: int, nbytes: int) -> int:
         """Count an hpput that has written already."""
+        self._count(_OUT, to, nbytes)
         if not self.has_early:
             self.has_early = True
             if len(self.early_puts) < self.nprocs:
@@ -619,6 +665,7 @@ class Engine:
                 return False
             strided = StridedView(self._known.strided, size)
         sender, nbytes = self._to, nbytes_of(dst)
+        self._count(_IN, sender, nbytes)
         self.gets.append((dst, there, nbytes, sender, strided))
         if not at_any_time and not owns_memory(dst):
             self.gets_are_direct = False
@@ -640,6 +687,7 @@ class Engine:
             nbytes: of the values.
             pending: says how to write the values.
         """
+        self._count(_IN, sender, nbytes)
         self.gets.append((pending, 0, nbytes, sender, None))
         self.asks = True
         self.gets_are_direct = False
@@ -685,7 +733,9 @@ class Engine:
 
     def message_room(self, to: int, head: bytes, nbytes: int) -> int:
         """Begin an entry of a message; return the address of its payload."""
-        return self.send_buffer.reserve_described(to, MESSAGE, head, 0, nbytes, nbytes)
+        at = self.send_buffer.reserve_described(to, MESSAGE, head, 0, nbytes, nbytes)
+        self._count(_OUT, to, nbytes)
+        return at
 
     def add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
         """Add a message that the mailbox has encoded.
@@ -700,18 +750,19 @@ class Engine:
             write_bytes(self.message_room(to, head, nbytes), content)
             return
         self.send_buffer.describe_staged(to, STAGED_MESSAGE, head, 0, content, nbytes)
+        self._count(_OUT, to, nbytes)
 
     # -- the end of a superstep -------------------------------------------------------------------
 
-    def end(self, bsp: Any, kind: int, stamp: int) -> int:
+    def end(self, bsp: Any, kind: int) -> int:
         """End the superstep together with all processes of the group, whatever it has.
 
         Args:
             bsp: the group.
             kind: the way in which it ends.
-            stamp: time of arrival in ns; 0 where nobody asks for it.
         """
-        meeting, send_buffer = self.meeting, self.send_buffer
+        meeting, send_buffer, superstep = self.meeting, self.send_buffer, self.superstep
+        stamp = self._arrive() if self.is_observed else 0
         try:
             flags, head = kind, 0
             if self.changes or self.unresolved:
@@ -734,7 +785,8 @@ class Engine:
                 meeting.end_superstep()
         except BaseException as error:  # noqa: BLE001  # a signal's, too: others may have gone on
             self.checks.fail_for_good(bsp, error)
-        return self.next_superstep()
+        self.next_superstep()
+        return self._delivered(kind, superstep) if self.is_observed else 0
 
     def next_superstep(self) -> int:
         """Count the superstep that has ended, and forget what has been executed in it early."""
@@ -761,14 +813,8 @@ class Engine:
             arrivals.keep_inline()
         if held & (HAS_NOTICE | UNRESOLVED):
             self.rare.prepare(self, held)
-        return self._distribute(held)
-
-    def _distribute(self, held: int) -> int:
-        """Write what has been found: all that had to be checked has been.
-
-        Args:
-            held: what the flags of all processes say together.
-        """
+        if self.is_observed:
+            self._arrived()
         if held & HAS_GET:
             self._exchange_gets(held)
         if not self.meeting.shares_memory:
@@ -830,9 +876,10 @@ class Engine:
     # -- what the primitives ask ------------------------------------------------------------------
 
     def note_put(self, to: int, nbytes: int) -> None:
-        """Take notice of a put that a primitive has added, for those that observe the engine."""
+        """Count a put that a primitive has added."""
+        self._count(_OUT, to, nbytes)
 
-    def note_pickling(self, took_ns: int, nbytes: int) -> int:  # noqa: ARG002  # as above
+    def note_pickling(self, took_ns: int, nbytes: int) -> int:  # noqa: ARG002  # nobody observes
         """Take notice that an object was pickled to be sent, or was read from its pickle.
 
         Args:
@@ -841,8 +888,9 @@ class Engine:
         """
         return 0
 
-    def note_early_get(self, sender: int, nbytes: int) -> None:  # noqa: ARG002  # as above
+    def note_early_get(self, sender: int, nbytes: int) -> None:
         """Count an hpget that has read at its call."""
+        self._count(_IN, sender, nbytes)
         self.early_gets[sender] = self.early_gets.get(sender, 0) + 1
 
     def fill_destination(self, array: Any) -> None:
@@ -926,6 +974,33 @@ class Engine:
 
     def end_computing(self) -> int:
         """End to compute for the program inside a call."""
+        return 0
+
+    def _count(self, direction: int, partner: int, nbytes: int) -> int:  # noqa: ARG002  # as above
+        """Count a transfer.
+
+        Args:
+            direction: a ``Direction``.
+            partner: the other process.
+            nbytes: of the values.
+        """
+        return 0
+
+    def _arrive(self) -> int:
+        """End the computation of a superstep; return the time of arrival in ns, 0 for none."""
+        return 0
+
+    def _arrived(self) -> int:
+        """Begin to execute the transfers of all processes, which are here."""
+        return 0
+
+    def _delivered(self, kind: int, superstep: int) -> int:  # noqa: ARG002  # as above
+        """End a superstep, after its transfers.
+
+        Args:
+            kind: the way in which it ended.
+            superstep: its number.
+        """
         return 0
 
     def leave(self) -> None:

@@ -1,5 +1,5 @@
 cimport cython
-from bsplib.core.atomics cimport now_ns, prepare, this_thread, word
+from bsplib.core.atomics cimport now_ns, prepare, word
 from bsplib.core.clock cimport Clock
 from bsplib.core.engine cimport Engine
 from bsplib.core.log cimport Log
@@ -65,8 +65,8 @@ cdef enum:
     CALLS_WITHOUT_HEAP = 128  # a deeper stack needs memory from the heap
     RECENT = 64
 
-cdef word _SYNC, _OBLSYNC
-cdef int _END, _DIRECTIONS, _OUT, _IN
+cdef word _SYNC
+cdef int _END, _DIRECTIONS
 cdef Py_ssize_t _OWN
 
 @cython.final
@@ -146,48 +146,19 @@ cdef class ObservedEngine(Engine):
     ) except *
     cpdef int begin_call(self) except -1
     cpdef int end_call(self) except -1
+    @cython.locals(now=cython.longlong)
     cpdef int begin_computing(self) except -1
     cpdef int end_computing(self) except -1
-    cdef int put(self, object bsp, object pid, object src, object dst, object offset, object at) except -1
-    cdef int hpput(self, object bsp, object pid, object src, object dst, object offset, object at) except -1
-    @cython.locals(before=Py_ssize_t)
-    cdef object get(
-        self, object bsp, object pid, object src, object dst, object offset, object at, object count
-    )
-    @cython.locals(before=Py_ssize_t)
-    cdef object hpget(
-        self, object bsp, object pid, object src, object dst, object offset, object at, object count
-    )
-    cdef int put_at(
-        self, object bsp, object pids, object indices, object values, object dst, object op
-    ) except -1
-    @cython.locals(before=Py_ssize_t)
-    cdef object get_at(self, object bsp, object pids, object indices, object src, object out)
-    cdef int send(self, object bsp, object pid, object payload, object tag) except -1
-    cdef object messages(self, object bsp)
-    cdef object move(self, object bsp)
-    cdef object hpmove(self, object bsp)
-    @cython.locals(number=Py_ssize_t, get=tuple)
-    cdef int _count_gets(self, Py_ssize_t before) except -1
-    @cython.locals(at=word)
-    cdef word _reserve(self, int to, word slot, word first, word nbytes) except 0
-    @cython.locals(at=word)
-    cdef word _reserve_strided(self, int to, word slot, word size, word nbytes) except 0
-    cpdef void add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
-    @cython.locals(at=word)
-    cdef word message_room(self, int to, bytes head, word nbytes) except 0
-    cpdef void add_message(self, int to, bytes head, object content, word nbytes) except *
+    @cython.locals(traffic=Traffic)
+    cdef int _count(self, int direction, int partner, word nbytes) except -1
     cpdef int note_pickling(self, long long took_ns, long long nbytes) except -1
-    cdef int count_early(self, int to, word nbytes) except -1
     @cython.locals(clock=Clock)
     cdef int sync(self, object bsp) except -1
-    @cython.locals(clock=Clock, superstep=Py_ssize_t, stamp=word)
+    @cython.locals(clock=Clock)
     cdef int oblsync(self, object bsp, object n) except -1
-    @cython.locals(superstep=Py_ssize_t)
-    cpdef int end(self, object bsp, word kind, word stamp) except -1
     @cython.locals(stamp=word)
-    cdef word _arrive(self) except? 0
-    cdef int _distribute(self, word held) except -1
+    cdef word _arrive(self) except? 1
+    cdef int _arrived(self) except -1
     cdef int _delivered(self, int kind, Py_ssize_t superstep) except -1
     cpdef void leave(self) except *
     cpdef void left(self) except *
@@ -217,11 +188,4 @@ cdef class RecordingObserver(EngineObserver):
         long long end
     ) except -1
 
-cdef int _begin(ObservedEngine engine) except -1
-cdef int _end(ObservedEngine engine) except -1
-@cython.locals(now=cython.longlong)
-cdef int _interrupt(ObservedEngine engine) except -1
-cdef int _continue(ObservedEngine engine) except -1
-@cython.locals(traffic=Traffic)
-cdef int _count(ObservedEngine engine, int direction, int partner, word nbytes) except -1
 cdef long long _time_of(ObservedEngine engine) noexcept

@@ -30,7 +30,7 @@ from bsplib.directions import Direction
 from bsplib.sync_kinds import Kind
 
 if not cython.compiled:
-    from bsplib.core.atomics import now_ns, prepare, this_thread
+    from bsplib.core.atomics import now_ns, prepare
 
     RECENT = 0  # there is no faster way than the dictionary
 
@@ -51,9 +51,8 @@ if not cython.compiled:
 
 prepare()
 
-_SYNC, _OBLSYNC, _END = Kind.SYNC, Kind.OBLSYNC, Kind.END
+_SYNC, _END = Kind.SYNC, Kind.END
 _DIRECTIONS = len(Direction)
-_OUT, _IN = Direction.OUT, Direction.IN
 _OWN = 0 if cython.compiled else 1
 """Frames of each function that looks for a stack."""
 
@@ -217,159 +216,48 @@ class ObservedEngine(Engine):
     # -- the time of calls --------------------------------------------------------------------
 
     def begin_call(self) -> int:
-        """Begin a call, or a part of one."""
-        return _begin(self)
+        """Stop the virtual clock, or read the real one if this is the outermost call."""
+        if self.clock is not None:
+            self.clock.enter()
+            return 0
+        self._inside += 1
+        if self._inside == 1:
+            self._since_ns = now_ns()
+        return 0
 
     def end_call(self) -> int:
-        """End a call, or a part of one."""
-        return _end(self)
+        """Let the virtual clock run on, or add the time of the outermost call to communication."""
+        if self.clock is not None:
+            self.clock.leave()
+            return 0
+        if self._inside == 1:
+            self.begin_computing()
+        self._inside -= 1
+        return 0
 
     def begin_computing(self) -> int:
-        """See :meth:`Engine.begin_computing`."""
-        return _interrupt(self)
+        """Add the time of a call so far to communication, before a sync or computation in it."""
+        if self._is_open:
+            self._recorder.close(self)
+            self._since_ns = now_ns()
+        elif self._inside:
+            now = now_ns()
+            self.comm_ns += now - self._since_ns
+            self._since_ns = now  # what is not continued, because of an error, counts once
+        return 0
 
     def end_computing(self) -> int:
-        """See :meth:`Engine.end_computing`."""
-        return _continue(self)
-
-    def put(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
-        """See :meth:`Engine.put`."""
-        _begin(self)
-        try:
-            return Engine.put(self, bsp, pid, src, dst, offset, at)
-        finally:
-            _end(self)
-
-    def hpput(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
-        """See :meth:`Engine.hpput`."""
-        _begin(self)
-        try:
-            return Engine.hpput(self, bsp, pid, src, dst, offset, at)
-        finally:
-            _end(self)
-
-    def get(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any, count: Any) -> Any:
-        """See :meth:`Engine.get`."""
-        _begin(self)
-        before = len(self.gets)
-        try:
-            return Engine.get(self, bsp, pid, src, dst, offset, at, count)
-        finally:
-            self._count_gets(before)
-            _end(self)
-
-    def hpget(
-        self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any, count: Any
-    ) -> Any:
-        """See :meth:`Engine.hpget`."""
-        _begin(self)
-        before = len(self.gets)
-        try:
-            return Engine.hpget(self, bsp, pid, src, dst, offset, at, count)
-        finally:
-            self._count_gets(before)
-            _end(self)
-
-    def put_at(self, bsp: Any, pids: Any, indices: Any, values: Any, dst: Any, op: Any) -> int:
-        """See :meth:`Engine.put_at`."""
-        _begin(self)
-        try:
-            return Engine.put_at(self, bsp, pids, indices, values, dst, op)
-        finally:
-            _end(self)
-
-    def get_at(self, bsp: Any, pids: Any, indices: Any, src: Any, out: Any) -> Any:
-        """See :meth:`Engine.get_at`."""
-        _begin(self)
-        before = len(self.gets)
-        try:
-            return Engine.get_at(self, bsp, pids, indices, src, out)
-        finally:
-            self._count_gets(before)
-            _end(self)
-
-    def send(self, bsp: Any, pid: Any, payload: Any, tag: Any) -> int:
-        """See :meth:`Engine.send`."""
-        _begin(self)
-        try:
-            return Engine.send(self, bsp, pid, payload, tag)
-        finally:
-            _end(self)
-
-    def messages(self, bsp: Any) -> Any:
-        """See :meth:`Engine.messages`."""
-        _begin(self)
-        try:
-            return Engine.messages(self, bsp)
-        finally:
-            _end(self)
-
-    def move(self, bsp: Any) -> Any:
-        """See :meth:`Engine.move`."""
-        _begin(self)
-        try:
-            return Engine.move(self, bsp)
-        finally:
-            _end(self)
-
-    def hpmove(self, bsp: Any) -> Any:
-        """See :meth:`Engine.hpmove`."""
-        _begin(self)
-        try:
-            return Engine.hpmove(self, bsp)
-        finally:
-            _end(self)
+        """Go on with a call that was interrupted."""
+        if self._inside and not self._is_open:
+            self._since_ns = now_ns()
+        return 0
 
     # -- what calls transfer --------------------------------------------------------------------
 
-    def _count_gets(self, before: int) -> None:
-        """Count the gets of a call.
-
-        Args:
-            before: how many gets there were before it.
-        """
-        if self._traffic is not None:
-            for number in range(before, len(self.gets)):
-                get = self.gets[number]  # of it the bytes, and the other process
-                self._traffic.add(_IN, get[3], get[2], 1)
-
-    def _reserve(self, to: int, slot: int, first: int, nbytes: int) -> int:
-        """See :meth:`Engine._reserve`."""
-        at = Engine._reserve(self, to, slot, first, nbytes)
-        _count(self, _OUT, to, nbytes)
-        return at
-
-    def _reserve_strided(self, to: int, slot: int, size: int, nbytes: int) -> int:
-        """See :meth:`Engine._reserve_strided`."""
-        at = Engine._reserve_strided(self, to, slot, size, nbytes)
-        _count(self, _OUT, to, nbytes)
-        return at
-
-    def add_staged(self, to: int, slot: int, first: int, staged: int, nbytes: int) -> None:
-        """See :meth:`Engine.add_staged`."""
-        Engine.add_staged(self, to, slot, first, staged, nbytes)
-        _count(self, _OUT, to, nbytes)
-
-    def message_room(self, to: int, head: bytes, nbytes: int) -> int:
-        """See :meth:`Engine.message_room`."""
-        at = Engine.message_room(self, to, head, nbytes)
-        _count(self, _OUT, to, nbytes)
-        return at
-
-    def add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
-        """See :meth:`Engine.add_message`."""
-        Engine.add_message(self, to, head, content, nbytes)
-        if type(content) is not bytes:  # or message_room has counted it
-            _count(self, _OUT, to, nbytes)
-
-    def count_early(self, to: int, nbytes: int) -> int:
-        """See :meth:`Engine.count_early`."""
-        _count(self, _OUT, to, nbytes)
-        return Engine.count_early(self, to, nbytes)
-
-    def note_put(self, to: int, nbytes: int) -> None:
-        """See :meth:`Engine.note_put`."""
-        _count(self, _OUT, to, nbytes)
+    def _count(self, direction: int, partner: int, nbytes: int) -> int:
+        """See :meth:`Engine._count`."""
+        traffic = self._traffic
+        return 0 if traffic is None else traffic.add(direction, partner, nbytes, 1)
 
     def note_pickling(self, took_ns: int, nbytes: int) -> int:
         """See :meth:`Engine.note_pickling`. Where time is virtual, it takes none."""
@@ -378,75 +266,55 @@ class ObservedEngine(Engine):
             self.pickled_bytes += nbytes
         return 0
 
-    def note_early_get(self, sender: int, nbytes: int) -> None:
-        """See :meth:`Engine.note_early_get`."""
-        Engine.note_early_get(self, sender, nbytes)
-        _count(self, _IN, sender, nbytes)
-
     # -- the end of a superstep ---------------------------------------------------------------
 
     def sync(self, bsp: Any) -> int:
         """See :meth:`Engine.sync`."""
-        if this_thread() != self.quick:
-            self.checks.check_usable(bsp, "sync")
         clock = self.clock
         if clock is None:
-            return self.end(bsp, _SYNC, 0)
+            return Engine.sync(self, bsp)
         clock.enter()
         clock.settle()  # others wait for this process
         try:
-            return self.end(bsp, _SYNC, 0)
+            return Engine.sync(self, bsp)
         finally:
             clock.leave()
 
     def oblsync(self, bsp: Any, n: Any) -> int:
         """See :meth:`Engine.oblsync`."""
-        if this_thread() != self.quick:
-            self.checks.check_usable(bsp, "oblsync")
         clock = self.clock
-        if clock is not None:
-            clock.enter()
-            clock.settle()
+        if clock is None:
+            return Engine.oblsync(self, bsp, n)
+        clock.enter()
+        clock.settle()
         try:
-            number = self.checks.check_oblsync(bsp, n)
-            superstep = self.superstep
-            stamp = self._arrive()
-            self.checks.oblsync(bsp, number, stamp)
-            self._delivered(_OBLSYNC, superstep)
+            return Engine.oblsync(self, bsp, n)
         finally:
-            if clock is not None:
-                clock.leave()
-        return 0
-
-    def end(self, bsp: Any, kind: int, stamp: int) -> int:
-        """See :meth:`Engine.end`."""
-        superstep = self.superstep
-        Engine.end(self, bsp, kind, stamp | self._arrive())
-        return self._delivered(kind, superstep)
+            clock.leave()
 
     def _arrive(self) -> int:
-        """Tell observers that the program ends a superstep; return the time of arrival."""
+        """See :meth:`Engine._arrive`."""
         stamp = 0
-        _interrupt(self)
+        self.begin_computing()
         if self._recorder is not None:
             stamp = self._recorder.meet(self)
         if self._checker is not None:
             self._checker.meet(self)
         return stamp
 
-    def _distribute(self, held: int) -> int:
-        """See :meth:`Engine._distribute`."""
+    def _arrived(self) -> int:
+        """See :meth:`Engine._arrived`."""
         if self._checker is not None:
             self._checker.arrived(self)
-        return Engine._distribute(self, held)
+        return 0
 
     def _delivered(self, kind: int, superstep: int) -> int:
-        """Tell observers that a superstep has ended."""
+        """See :meth:`Engine._delivered`."""
         if self._checker is not None:
             self._checker.delivered(self, kind, superstep)
         if self._recorder is not None:
             self._recorder.delivered(self, kind, superstep)
-        return _continue(self)
+        return self.end_computing()
 
     def leave(self) -> None:
         """See :meth:`Engine.leave`."""
@@ -527,11 +395,11 @@ class RecordingObserver(EngineObserver):
 
     def leave(self, engine: ObservedEngine) -> None:
         """See :meth:`EngineObserver.leave`. To leave is a call of the last superstep."""
-        _begin(engine)
+        engine.begin_call()
 
     def left(self, engine: ObservedEngine) -> None:
         """See :meth:`EngineObserver.left`."""
-        _end(engine)
+        engine.end_call()
         self.meet(engine)
         stack = self._stack_keys.number(0)
         self.traffic.write(self.log)
@@ -575,56 +443,6 @@ class RecordingObserver(EngineObserver):
                 raise
             self._overflow()
         return 0
-
-
-# Functions of the module, which a compiler can insert where they are called.
-
-
-def _begin(engine: ObservedEngine) -> int:
-    """Begin a call: stop the virtual clock, or read the real one if this is the outermost call."""
-    if engine.clock is not None:
-        engine.clock.enter()
-        return 0
-    engine._inside += 1
-    if engine._inside == 1:
-        engine._since_ns = now_ns()
-    return 0
-
-
-def _end(engine: ObservedEngine) -> int:
-    """Let the virtual clock run again, or add the time of the outermost call to communication."""
-    if engine.clock is not None:
-        engine.clock.leave()
-        return 0
-    if engine._inside == 1:
-        _interrupt(engine)
-    engine._inside -= 1
-    return 0
-
-
-def _interrupt(engine: ObservedEngine) -> int:
-    """Add the time of a call so far to communication, before a sync in it, or computation."""
-    if engine._is_open:
-        engine._recorder.close(engine)
-        engine._since_ns = now_ns()
-    elif engine._inside:
-        now = now_ns()
-        engine.comm_ns += now - engine._since_ns
-        engine._since_ns = now  # what is not continued, because of an error, counts once
-    return 0
-
-
-def _continue(engine: ObservedEngine) -> int:
-    """Go on with a call that was interrupted."""
-    if engine._inside and not engine._is_open:
-        engine._since_ns = now_ns()
-    return 0
-
-
-def _count(engine: ObservedEngine, direction: int, partner: int, nbytes: int) -> int:
-    """Count a transfer."""
-    traffic = engine._traffic
-    return 0 if traffic is None else traffic.add(direction, partner, nbytes, 1)
 
 
 def _time_of(engine: ObservedEngine) -> int:

@@ -39,7 +39,7 @@ def finish(bsp: GroupState, main: CodeType | None) -> None:
     """
     bsp._check_usable()
     check_nothing_pending(bsp, "main", main)
-    bsp._engine.end(bsp, Kind.END, 0)
+    bsp._engine.end(bsp, Kind.END)
     close(bsp)
 
 

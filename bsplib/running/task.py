@@ -18,7 +18,7 @@ from bsplib.primitives.ending import retire
 from bsplib.primitives.state import Terms, Warn
 from bsplib.running.allocation import keep_freed_memory
 from bsplib.running.failures import Failure, failure_of
-from bsplib.running.virtual_group import virtual_group
+from bsplib.running.observed_groups import group_class
 
 if TYPE_CHECKING:
     from bsplib.experiments.blocks import Passages
@@ -157,15 +157,15 @@ def _run_on_terms(
         made._terms = terms
         return _run_main(task, made)
     if records is None:
-        return _run_main(task, _kind(port, recorded=False)(port, terms))
+        kind = group_class(is_virtual=port.clock is not None, is_recorded=False)
+        return _run_main(task, kind(port, terms))
     return _run_with_records(task, port, terms, records, alignment, moments)
 
 
 def _load_recording() -> None:
     """Import what a run with records needs."""
     import bsplib.recording.parts  # noqa: PLC0415  # most runs record nothing
-    import bsplib.recording.recorder  # noqa: PLC0415
-    import bsplib.running.recorded_group  # noqa: F401, PLC0415
+    import bsplib.recording.recorder  # noqa: F401, PLC0415
 
 
 def _run_with_records(
@@ -194,8 +194,8 @@ def _run_with_records(
         with closing(recorder), _sampling(port, spool, began_ns, conditions):
             opened_ns = max(terms.began_ns, port.now())
             recording = GroupRecords(recorder, port, root_group(port.nprocs), opened_ns)
-            group = _kind(port, recorded=True)(port, terms, recording=recording)
-            result = _run_main(task, group)
+            kind = group_class(is_virtual=is_virtual, is_recorded=True)
+            result = _run_main(task, kind(port, terms, recording=recording))
             spool.note(finished=port.now())
         if port.clock is not None and port.clock.charges():
             spool.define_measured({"cpu": CHARGED})
@@ -229,17 +229,6 @@ def _host_at_end(port: Port, before: Alignment) -> tuple[str, int]:
     assert after is not None
     drift_ns = abs(after.offset_ns - before.offset_ns)
     return after.host, max(before.bound_ns, drift_ns + after.bound_ns)
-
-
-def _kind(port: Port, *, recorded: bool) -> type[Group]:
-    """Return the class of the groups of a run."""
-    if port.clock is not None:
-        return virtual_group()
-    if not recorded:
-        return Group
-    from bsplib.running.recorded_group import recorded_group  # noqa: PLC0415  # few are recorded
-
-    return recorded_group()
 
 
 def _run_main(task: Task, group: Group) -> Any:

@@ -15,7 +15,7 @@ from bsplib import call_site
 from bsplib.backends.sim import world
 from bsplib.core.clock import Clock
 from bsplib.recording.trace import read_trace
-from bsplib.running import mapping, virtual_group
+from bsplib.running import mapping, observed_groups
 
 MS = 10**6
 
@@ -136,7 +136,7 @@ def compute(ms):
 def waited(monkeypatch, tmp_path):
     """Map items that are times on virtual processors; return for how many ms each one waited."""
     monkeypatch.setattr(world, "Clock", partial(Clock, read=lambda: Thread.now_ns))
-    monkeypatch.setattr(virtual_group, "_empty_stretches_ns", lambda: (0, 0))
+    monkeypatch.setattr(observed_groups, "_empty_stretches_ns", lambda: (0, 0))
 
     def map_it(items, nprocs, **options):
         path = tmp_path / "mapped.bsp"

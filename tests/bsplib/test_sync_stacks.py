@@ -10,7 +10,7 @@ import bsplib
 from bsplib import Group
 from bsplib.primitives import subgroups
 from bsplib.recording.trace import read_trace
-from bsplib.running.virtual_group import virtual_group
+from bsplib.running import observed_groups
 from bsplib.sync_kinds import Kind
 
 
@@ -25,7 +25,7 @@ def program(bsp):
 
 def stacks(folder, main=program):
     """Stacks of all syncs, and of what leaves a group, in the order they were met."""
-    virtual_group.cache_clear()
+    observed_groups._virtual_group.cache_clear()
     path = folder / "trace.bsp"
     bsplib.run(main, nprocs=2, backend="sim", profile=path)
     (run,) = read_trace(path).runs
@@ -42,7 +42,7 @@ def stacks(folder, main=program):
 def fresh_classes():
     """Have the classes of groups in virtual time made of the methods that a test has set."""
     yield
-    virtual_group.cache_clear()
+    observed_groups._virtual_group.cache_clear()
 
 
 def wrapped(method, name="inner"):

@@ -1,8 +1,13 @@
-"""A group in virtual time: the clock of its process is paused inside every primitive.
+"""Groups whose primitives are measured, in virtual time or for records.
 
-It is a subclass, chosen when the run starts, so that a group in real time pays nothing
-for it. The engine pauses the clock in its own calls. Each other primitive is wrapped in a
-function that pauses the clock before the call and resumes it when the program goes on.
+They are subclasses, chosen when the run starts, so that any other group pays nothing for them.
+
+In virtual time the clock of a process is paused inside every primitive. The engine pauses it in its
+own calls; each other primitive is wrapped in a function that pauses it.
+
+Of a run on real processes that is recorded, the engine measures its own calls, too. A collective is
+one call as a whole, as it is in virtual time: its copies, and the pickles of its values, are
+communication. The sync in it is none of a call, and what it combines is computation.
 """
 
 from __future__ import annotations
@@ -19,19 +24,67 @@ import numpy as np
 from bsplib.core.calls import Calls
 from bsplib.core.clock import Clock, EmptyPrimitive
 from bsplib.group import Group
+from bsplib.primitives import combinations, exchanges
 
 _Method = Callable[..., Any]
 
-_READ_TIME = ("sync", "time")
-"""Primitives that return the time, or in which others wait for this process: before them the
-clock has to count all that it has measured."""
+_COLLECTIVES = (combinations.__name__, exchanges.__name__)
+"""The modules of the collectives."""
 _BATCHES, _CALLS = 20, 50
 """How often an empty primitive is called, to find out what the clock measures between two
 calls with nothing in between."""
 
 
+def group_class(*, is_virtual: bool, is_recorded: bool) -> type[Group]:
+    """Return the class of the groups of a run."""
+    if is_virtual:
+        return _virtual_group()
+    return _recorded_group() if is_recorded else Group
+
+
+@functools.cache
+def _recorded_group() -> type[Group]:
+    namespace = {
+        name: _timed(method)
+        for name, method in vars(Group).items()
+        if getattr(method, "__module__", None) in _COLLECTIVES
+    }
+    return cast("type[Group]", type("RecordedGroup", (Group,), namespace))
+
+
+def _timed(method: _Method) -> _Method:
+    """Return a collective that is a call from its beginning to its end."""
+
+    @functools.wraps(method)
+    def timed(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        engine = self._engine
+        engine.begin_call()
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            engine.end_call()
+
+    return timed
+
+
+# -- virtual time -----------------------------------------------------------------------------
+
+
+@functools.cache
+def _virtual_group() -> type[Group]:
+    namespace = {name: _wrapped(method) for name, method in _primitives().items()}
+    return cast("type[Group]", type("VirtualGroup", (_VirtualTime,), namespace))
+
+
 class _VirtualTime(Group):
     """The methods of a group in virtual time that do more than pause the clock."""
+
+    def time(self) -> float:
+        """See :meth:`Group.time`. The clock counts before what it has measured."""
+        clock = self._port.clock
+        assert clock is not None
+        clock.settle()
+        return super().time()
 
     def _begin(self) -> None:
         super()._begin()
@@ -48,19 +101,11 @@ class _VirtualTime(Group):
         super()._finish(main)
 
 
-@functools.cache
-def virtual_group() -> type[Group]:
-    """Return the class of groups for processes in virtual time."""
-    namespace = {name: _wrapped(method) for name, method in _primitives().items()}
-    return cast("type[Group]", type("VirtualGroup", (_VirtualTime,), namespace))
-
-
 def _primitives() -> dict[str, _Method]:
     """Return the methods that a program calls, by name, but for those of the engine."""
-    methods = inspect.getmembers(Group, inspect.isfunction)
     return {
         name: method
-        for name, method in methods
+        for name, method in inspect.getmembers(_VirtualTime, inspect.isfunction)
         if (not name.startswith("_") or name in ("__enter__", "__exit__"))
         and method is not vars(Calls).get(name)
     }
@@ -70,7 +115,7 @@ def _wrapped(method: _Method) -> _Method:
     """Return a primitive that pauses the clock while it is executed, and only then."""
     if inspect.isgeneratorfunction(getattr(method, "__wrapped__", None)):
         return _pausing_context(method)
-    return _settling(method) if method.__name__ in _READ_TIME else _pausing(method)
+    return _pausing(method)
 
 
 def _pausing(method: _Method) -> _Method:
@@ -86,15 +131,6 @@ def _pausing(method: _Method) -> _Method:
     return paused
 
 
-def _settling(method: _Method) -> _Method:
-    @functools.wraps(method)
-    def settled(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        self._port.clock.settle()
-        return method(self, *args, **kwargs)
-
-    return _pausing(settled)
-
-
 def _pausing_context(method: _Method) -> _Method:
     @functools.wraps(method)
     @contextmanager
@@ -102,22 +138,16 @@ def _pausing_context(method: _Method) -> _Method:
         clock: Clock = self._port.clock
         clock.pause()
         try:
-            with method(self, *args, **kwargs) as value, _outside(clock):
-                yield value
+            with method(self, *args, **kwargs) as value:
+                clock.resume()  # for the body of the statement
+                try:
+                    yield value
+                finally:
+                    clock.pause()
         finally:
             clock.resume()
 
     return paused
-
-
-@contextmanager
-def _outside(clock: Clock) -> Iterator[None]:
-    """Resume the clock for the body of a ``with`` statement."""
-    clock.resume()
-    try:
-        yield
-    finally:
-        clock.pause()
 
 
 class _Probe:
