@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
-import resource
 import secrets
 import socket
+import sys
 import threading
 import time
 import webbrowser
@@ -38,6 +39,9 @@ from bsplib.webui.page import (
     title_of,
 )
 from bsplib.webui.traces import Traces
+
+with contextlib.suppress(ImportError):  # not on Windows
+    import resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -120,6 +124,8 @@ class _Channel(HTTPChannel):
 
 def _most_connections() -> int:
     """Return how many connections are kept: they get half of the files that may still be opened."""
+    if sys.platform != "linux":
+        return MOST_CONNECTIONS
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(4, min(MOST_CONNECTIONS, (most - len(os.listdir("/proc/self/fd"))) // 2))
 

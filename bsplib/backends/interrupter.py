@@ -33,7 +33,8 @@ class Interrupter:
         self._error = error
         self._spares = spares
         self._thread = threading.get_ident()
-        self._by_signal = threading.current_thread() is threading.main_thread()
+        is_main = threading.current_thread() is threading.main_thread()
+        self._by_signal = is_main and hasattr(signal, "pthread_kill")  # not on Windows
         self._handles = False
         self._lock = threading.Lock()
 

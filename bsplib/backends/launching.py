@@ -273,7 +273,10 @@ class Death(NamedTuple):
         )
 
 
-_CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)
+_CRASHES = [
+    getattr(signal, name, None)  # Windows has no SIGBUS
+    for name in ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT")
+]
 """Signals that end a process because of a fault of its own, in compiled code."""
 
 

@@ -33,6 +33,8 @@ def install(show: Callable[[Rows], None]) -> None:
         show: shows where processes are.
     """
     global _show  # noqa: PLW0603  # the handler belongs to the process, too
+    if not hasattr(signal, "SIGQUIT"):  # Windows
+        return
     if signal.getsignal(signal.SIGQUIT) == signal.SIG_DFL:
         _show = show
         signal.signal(signal.SIGQUIT, _handle)

@@ -15,6 +15,7 @@ import ctypes
 import os
 import platform
 import struct
+import sys
 import threading
 import time
 from functools import lru_cache
@@ -35,7 +36,9 @@ _BOTH_ENDS = 128
 """Bytes of the new destination of a get that are filled."""
 
 _MASK = (1 << 64) - 1
-_SYS_FUTEX = {"x86_64": 202, "aarch64": 98, "riscv64": 98}.get(platform.machine())
+_SYS_FUTEX = {"x86_64": 202, "aarch64": 98, "riscv64": 98}.get(
+    platform.machine() if sys.platform == "linux" else ""
+)
 _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 
 _word_at = ctypes.c_uint64.from_address

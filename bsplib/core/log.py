@@ -40,9 +40,9 @@ run up to date at its ticks only: some ms of it may count in the next stretch.
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
-import resource
 import struct
 import time
 from array import array as numbers
@@ -79,13 +79,15 @@ NO_WAITS = "the system has no /proc/thread-self/schedstat, or it says nothing"
 NO_FAULTS = "the system does not count page faults of a thread"
 
 if not cython.compiled:
+    with contextlib.suppress(ImportError):  # not on Windows
+        import resource
     from bsplib.core.atomics import cpu_ns, rounded, this_thread
     from bsplib.core.atomics import now_ns as now
 
     def open_waits() -> int:
         """Open the file of the times that this thread waits for a core; -1 if there is none."""
         try:
-            return os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+            return os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         except OSError:
             return -1
 
@@ -113,7 +115,7 @@ if not cython.compiled:
         """Return the page faults of this thread: minor + major * 2**40; -1 if not known."""
         try:
             used = resource.getrusage(resource.RUSAGE_THREAD)
-        except (AttributeError, OSError):
+        except (NameError, AttributeError, OSError):
             return -1
         return used.ru_minflt + (used.ru_majflt << 40)
 

@@ -198,8 +198,9 @@ def _end_in_child() -> None:
     _mask(signal.SIG_UNBLOCK)
 
 
-os.register_at_fork(
-    before=lambda: _mask(signal.SIG_BLOCK),
-    after_in_child=_end_in_child,
-    after_in_parent=lambda: _mask(signal.SIG_UNBLOCK),
-)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=lambda: _mask(signal.SIG_BLOCK),
+        after_in_child=_end_in_child,
+        after_in_parent=lambda: _mask(signal.SIG_UNBLOCK),
+    )

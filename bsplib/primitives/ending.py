@@ -57,7 +57,8 @@ def _retire_inherited() -> None:
         retire(group, _FORKED)
 
 
-os.register_at_fork(after_in_child=_retire_inherited)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_retire_inherited)
 
 
 def close(bsp: GroupState) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
+
+with contextlib.suppress(ImportError):  # not on Windows, where nothing is locked
+    import fcntl
+
+_HAS_LOCKS = "fcntl" in globals()
 
 
 def lock(folder: Path) -> int | None:
@@ -19,6 +23,8 @@ def lock(folder: Path) -> int | None:
     Raises:
         OSError: the folder cannot be opened, or its file system has no locks.
     """
+    if not _HAS_LOCKS:
+        return os.open(os.devnull, os.O_RDONLY) if folder.is_dir() else None
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -51,9 +57,9 @@ def one_writer() -> Iterator[None]:
     What is locked is this file: a file beside the trace would stay if the program was killed, and
     the folder may be locked by whoever runs the program.
     """
-    descriptor = os.open(__file__, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(__file__, os.O_RDONLY)
     try:
-        with contextlib.suppress(OSError):  # its file system has no locks
+        with contextlib.suppress(OSError, NameError):  # its file system, or Windows, has no locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:

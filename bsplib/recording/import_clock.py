@@ -12,8 +12,8 @@ loads lazily, a module is executed at its first use, long after it was found.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import resource
 import sys
 import threading
 import time
@@ -28,6 +28,9 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from bsplib.recording.records import MAX_NUMBER
+
+with contextlib.suppress(ImportError):  # not on Windows, where time is virtual
+    import resource
 
 _LOADERS = (SourceFileLoader, SourcelessFileLoader, ExtensionFileLoader)
 """Loaders of Python, each of which loads one module. Others may load several at once, as those of

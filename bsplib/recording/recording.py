@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
+from shutil import disk_usage
 from types import FrameType
 from typing import Any
 
@@ -102,8 +103,7 @@ class Recording:
     def _make_folder(self) -> Path:
         folder = None
         try:
-            disk = os.statvfs(self.target.parent)
-            needed, free = self._nprocs * _FIRST_BYTES, disk.f_bavail * disk.f_frsize
+            needed, free = self._nprocs * _FIRST_BYTES, disk_usage(self.target.parent).free
             if needed > free:
                 raise UsageError(
                     f"profile: the records of {self._nprocs} processes need at least {needed} "
@@ -231,7 +231,8 @@ def _reason(error: BaseException) -> str:
 # -- a notice on standard error when a signal ends this process -----------------------------------
 
 
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Windows has no SIGHUP."""
 
 
 class SignalNotice:
@@ -278,4 +279,5 @@ def _cancel_after_fork() -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
-os.register_at_fork(after_in_child=_cancel_after_fork)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_cancel_after_fork)

@@ -214,6 +214,9 @@ def _reader(
 ) -> Iterator[_Reader]:
     """Open a trace; whatever is wrong with the file becomes a TraceError."""
     try:
+        if content is None and not hasattr(os, "pread"):  # Windows, where no open file is replaced
+            with _opened(path) as opened:
+                content = opened.read()
         if content is None:
             file = TraceFile(_opened(path), str(path))
         else:
@@ -237,7 +240,9 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def memory_bytes() -> int:
-    """Return the size of the memory of this computer."""
+    """Return the size of the memory of this computer; a small one where the system has no word."""
+    if not hasattr(os, "sysconf"):  # Windows
+        return 4 << 30
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import sys
 
 ALONE_BYTES = 32 << 20
 """Arrays from this size on have memory of their own, which goes back to the system: a larger number
@@ -32,7 +33,7 @@ def keep_freed_memory() -> None:
     Nothing is done with another C library than that of GNU, and where the environment has settings
     for it.
     """
-    if any(name in os.environ for name in _CHOSEN_BY_USER):
+    if sys.platform != "linux" or any(name in os.environ for name in _CHOSEN_BY_USER):
         return
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)
     if set_option is not None:

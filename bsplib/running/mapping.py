@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import builtins
-import fcntl
 import os
 import sys
 import time
@@ -23,6 +22,9 @@ from bsplib.group import Group
 from bsplib.running.launch import run
 from bsplib.running.options import RunOptions
 from bsplib.running.program_checks import check_options, check_runs
+
+with suppress(ImportError):  # not on Windows, where no other process opens a pipe
+    import fcntl
 
 _Result = TypeVar("_Result")
 _Run = Callable[..., list["_Done"]]
@@ -282,7 +284,6 @@ _BYTES = 4
 """Size of a number in a pipe."""
 _LEAST_ROOM = 4096
 """Bytes that every pipe has room for."""
-_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class _PipeAddress(NamedTuple):
@@ -381,8 +382,8 @@ def _made(bsp: Group) -> _Pipe | None:
     """Return a pipe of this process; virtual processors, which are in one, need only one."""
     if bsp.pid and bsp._port.clock is not None:
         return None
-    with suppress(OSError):  # too many are open
-        return _Pipe(*os.pipe2(_FLAGS))
+    with suppress(OSError, AttributeError):  # too many are open; pipe2 is of Linux
+        return _Pipe(*os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC))
     return None
 
 
@@ -404,7 +405,7 @@ def _opened(place: _PipeAddress, stack: ExitStack) -> int | None:
     if place.os_pid == os.getpid():
         return place.reading if place.reading >= 0 else None
     with suppress(OSError):
-        pipe = os.open(f"/proc/{place.os_pid}/fd/{place.reading}", os.O_RDONLY | _FLAGS)
+        pipe = os.open(f"/proc/{place.os_pid}/fd/{place.reading}", os.O_RDONLY | os.O_NONBLOCK)
         stack.callback(os.close, pipe)
         return pipe
     return None

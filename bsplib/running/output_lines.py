@@ -7,13 +7,15 @@ streams of this module write a line at once, when it is complete.
 
 from __future__ import annotations
 
-import fcntl
 import io
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any, TextIO
+
+with suppress(ImportError):  # not on Windows
+    import fcntl
 
 CurrentPid = Callable[[], int | None]
 
@@ -127,6 +129,8 @@ def _lock_of(stream: TextIO) -> int | None:
     pipe); a lock keeps longer ones in one piece. None where the stream is no file, or its
     file cannot be opened again: then only short lines are sure to stay in one piece.
     """
+    if sys.platform != "linux":
+        return None
     try:
         flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         return os.open(f"/proc/self/fd/{stream.fileno()}", flags)

@@ -344,4 +344,5 @@ def _leave_inherited() -> None:
         pool._leave_to_parent()
 
 
-os.register_at_fork(after_in_child=_leave_inherited)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_leave_inherited)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import copyreg
-import fcntl
 import functools
 import io
 import mmap
@@ -28,6 +27,9 @@ from numpy.typing import ArrayLike, NDArray
 from bsplib.backends.launching import Carrier
 from bsplib.errors import DtypeError, OutOfSharedMemoryError, StartError
 from bsplib.transfers.casting import as_array
+
+with contextlib.suppress(ImportError):  # not on Windows, where no processes share memory
+    import fcntl
 
 _Array = NDArray[Any]
 
@@ -89,6 +91,10 @@ def shared(array: ArrayLike) -> _Array:
         )
     if _memory_of(values) is not None:
         return values
+    if not hasattr(os, "memfd_create"):  # macOS and Windows: virtual processors are in this process
+        copy = values.copy()
+        copy.flags.writeable = False
+        return copy
     memory = _filled(values)
     return np.ndarray(values.shape, values.dtype, memory)
 

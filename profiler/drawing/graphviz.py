@@ -2,10 +2,12 @@
 
 The system's dot is used where there is one, otherwise the port of it that comes with bsplib, which
 writes no PDF. For some graphs dot would take hours or all memory, so neither is left to it.
+On Windows only the time is limited.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import os
 import shutil
@@ -63,9 +65,12 @@ def run_dot(
     limit_s = LAYOUT_SECONDS if limit_s is None else limit_s
     sources = [source] if isinstance(source, str) else source
     line = [_dot_for(output), f"-T{output}"]
+    if importlib.util.find_spec("resource"):  # not on Windows
+        limits = ["-S", "-I", "-c", _LIMITED, str(math.ceil(limit_s) + 1)]
+        line = [sys.executable, *limits, *line]
     try:
         done = subprocess.run(
-            [sys.executable, "-S", "-I", "-c", _LIMITED, str(math.ceil(limit_s) + 1), *line],
+            line,
             input="\n".join(sources).encode(),
             capture_output=True,
             check=False,

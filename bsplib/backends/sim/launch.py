@@ -166,7 +166,10 @@ class Interruption:
 
 _AGAIN_S = 0.1
 """Seconds after which a process that still runs is interrupted again."""
-_SIGNAL = signal.SIGRTMAX - 7 if hasattr(signal, "SIGRTMAX") else signal.SIGUSR2  # on macOS
+if hasattr(signal, "SIGRTMAX"):
+    _SIGNAL = signal.SIGRTMAX - 7
+else:  # on macOS; on Windows none is sent
+    _SIGNAL = getattr(signal, "SIGUSR2", signal.SIGINT)
 
 
 class Overtime(BaseException):

@@ -9,6 +9,7 @@ import signal
 import sys
 import sysconfig
 import time
+import urllib.request  # noqa: F401  # looks for a module of macOS where it is imported there
 import warnings
 
 sysconfig.get_config_vars()  # reads a file that has the name of this system
