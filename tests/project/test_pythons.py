@@ -55,32 +55,11 @@ def test_the_versions_that_the_classifiers_name_begin_with_the_oldest_that_can_b
     assert THIS in versions
 
 
-def test_where_there_is_only_one_python_the_ends_pass_in_one_line(monkeypatch, here, calls, capsys):
-    here(THIS)
-    assert exit_code(monkeypatch, "--ends") == 0
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith(f"Python here: {THIS}; not here: ")
-    assert line.endswith("running the quick tests on: no further one")
-    assert calls == []
-
-
-def test_where_there_is_no_python_of_its_own_name_nothing_is_run(monkeypatch, here, calls, capsys):
-    here()
-    assert exit_code(monkeypatch, "--ends") == 0
-    assert capsys.readouterr().out.startswith("Python here: none; not here: ")
-
-
 def test_the_ends_are_the_oldest_and_the_newest_but_for_that_of_make_test(monkeypatch, here, calls):
     versions = pythons.claimed()
     here(*versions)
     exit_code(monkeypatch, "--ends")
     assert calls == [version for version in (versions[0], versions[-1]) if version != THIS]
-
-
-def test_without_an_option_all_that_are_here_are_run(monkeypatch, here, calls):
-    here(*pythons.claimed())
-    exit_code(monkeypatch)
-    assert calls == pythons.claimed()
 
 
 def test_a_version_that_is_not_here_is_downloaded_by_uv(monkeypatch, tmp_path, uv, calls, capsys):
@@ -108,22 +87,6 @@ def test_one_sentence_says_which_versions_uv_cannot_download(monkeypatch, here, 
     assert calls == [THIS]
 
 
-def test_without_uv_and_a_package_of_it_a_sentence_says_so(monkeypatch, here, capsys):
-    here()
-    monkeypatch.setattr(pythons, "installed_uv", lambda: None)
-    assert exit_code(monkeypatch, "3.99") == 0
-    assert capsys.readouterr().out.startswith(
-        "Python 3.99 could not be had: uv is not installed, and pip cannot install it.\n"
-    )
-
-
-def test_the_ends_download_no_python(monkeypatch, here, uv, calls, tmp_path):
-    uv(f"touch {tmp_path}/asked")
-    here(THIS)
-    exit_code(monkeypatch, "--ends")
-    assert not (tmp_path / "asked").exists()
-
-
 @pytest.mark.parametrize("options", [[], ["--ends"]])
 @pytest.mark.parametrize("wrong", ["tests failed", pythons.NOT_INSTALLED])
 def test_only_packages_that_cannot_be_installed_are_no_failure_of_the_ends(
@@ -147,10 +110,3 @@ def test_a_command_that_is_no_python_of_the_version_is_passed_over(monkeypatch, 
     assert pythons.interpreter(THIS) == sys.executable
     monkeypatch.setattr(pythons, "candidates", lambda version: [str(command), "no such command"])
     assert pythons.interpreter(THIS) is None
-
-
-def test_no_version_of_a_package_is_asked_for_twice_and_none_that_no_quick_test_imports():
-    names = pythons.requirements()
-    assert len(names) == len(set(names))
-    assert not any(name.startswith(pythons.NOT_FOR_QUICK_TESTS) for name in names)
-    assert any(name.startswith("pytest") for name in names)

@@ -17,11 +17,6 @@ def outcome():
     return json.loads((ROOT / "tests" / "bsplib" / "soak.json").read_text(encoding="utf-8"))
 
 
-def test_the_outcome_names_commit_and_versions(outcome):
-    assert re.fullmatch("[0-9a-f]{40}", outcome["commit"])  # a + tells of files that were changed
-    assert outcome["versions"]["bsplib"]
-
-
 @pytest.mark.parametrize("backend", ["shm", "sim"])
 def test_a_million_supersteps_were_run_and_memory_did_not_grow(outcome, backend):
     memory = outcome["memory"][backend]
