@@ -1,18 +1,23 @@
 """Compiles the core where there is a compiler; pyproject.toml says everything else.
 
-Every module of ``bsplib/core`` and ``apps/kernels`` with types beside it becomes an extension
-module that may fail to compile: bsplib then runs its sources, interpreted. Errors of Cython itself
-are errors of the build.
+On Linux every module of ``bsplib/core`` and ``apps/kernels`` with types beside it becomes an
+extension module that may fail to compile: bsplib then runs its sources, interpreted. Errors of
+Cython itself are errors of the build. The variable of the environment by which bsplib chooses a
+build chooses here, too: with ``BSPLIB_CORE=python`` nothing is compiled, and the wheel is for every
+system; with ``BSPLIB_CORE=compiled`` it is an error if the core cannot be compiled.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
+import sys
 import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build import build as build_all
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path("bsplib")
@@ -28,6 +33,7 @@ DIRECTIVES = {
     "wraparound": False,
 }
 
+CORE = os.environ.get("BSPLIB_CORE", "")
 FOR_USERS = [] if "-g" in os.environ.get("CFLAGS", "").split() else ["-g0", "-w"]
 """Numbers of lines take a quarter of the time of the compiler; warnings take time, too."""
 
@@ -56,43 +62,42 @@ def _size(ext: Extension) -> int:
     return sum(os.path.getsize(source) for source in ext.sources)
 
 
+class BuildAnew(build_all):
+    """Builds in an empty folder: a wheel takes all that lies there, also from a build before."""
+
+    def run(self):
+        """Remove what an earlier build has left, and build."""
+        shutil.rmtree(self.build_lib, ignore_errors=True)
+        super().run()
+
+
 class BuildCore(build_ext):
-    """Compiles the modules of the core, and notes what they were compiled from."""
+    """Compiles all modules of the core or none, and notes what they were compiled from."""
 
     def finalize_options(self):
         """Compile as many modules at once as there are cores."""
         super().finalize_options()
-        self.parallel = self.parallel or len(os.sched_getaffinity(0))
+        self.parallel = self.parallel or os.cpu_count()
 
     def run(self):
         """Compile, unless the modules in the checkout are of these very sources."""
         if self.inplace and not self.force and self._is_up_to_date():
             return
-        self.roots = [str(Path(self.build_lib, ROOT)), *([str(ROOT)] if self.inplace else [])]
-        root = self.roots[-1]
-        build.remove_note(root)
+        roots = [str(Path(self.build_lib, ROOT)), *([str(ROOT)] if self.inplace else [])]
+        build.remove_note(roots[-1])
         digest = build.digest(str(ROOT))
         self._cythonize()
         super().run()
-        names = build.extension_names(str(ROOT))
-        built = [name for name in names if os.path.exists(build.extension_path(name, root))]
-        if built:
-            build.write_note(root, digest, built)
-
-    def build_extension(self, ext):
-        """Compile a module; where that fails, leave none of an earlier build behind."""
-        try:
-            super().build_extension(ext)
-        except Exception:
-            name = ext.name.removeprefix("bsplib.")
-            for root in self.roots:
-                Path(build.extension_path(name, root)).unlink(missing_ok=True)
-            raise
+        if build.is_compiled(roots[-1]):
+            build.write_note(roots[-1], digest)
+        else:  # what is left would be reported by each command as a build that cannot be used
+            for name in build.extension_names(str(ROOT)):
+                for root in roots:
+                    Path(build.extension_path(name, root)).unlink(missing_ok=True)
 
     def _is_up_to_date(self) -> bool:
-        note, names = build.read_note(str(ROOT)), build.extension_names(str(ROOT))
-        there = all(os.path.exists(build.extension_path(name, str(ROOT))) for name in names)
-        return there and note == (build.digest(str(ROOT)), frozenset(names))
+        of = build.read_note(str(ROOT))
+        return build.is_compiled(str(ROOT)) and of == build.digest(str(ROOT))
 
     def _cythonize(self):
         import numpy as np  # noqa: PLC0415 - as above
@@ -116,7 +121,7 @@ class BuildCore(build_ext):
 
 
 setup(
-    cmdclass={"build_ext": BuildCore},
+    cmdclass={"build": BuildAnew, "build_ext": BuildCore},
     ext_modules=[
         Extension(
             f"bsplib.{name}",
@@ -130,8 +135,9 @@ setup(
                 "-Wno-sign-compare",
                 *FOR_USERS,
             ],
-            optional=True,
+            optional=CORE != "compiled",
         )
         for name in build.extension_names(str(ROOT))
+        if sys.platform == "linux" and CORE != "python"
     ],
 )

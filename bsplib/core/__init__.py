@@ -57,14 +57,13 @@ def _why_not_compiled() -> tuple[str, bool]:
     As a side effect those are imported that every program needs; none is where one of them fails.
     The others are of the same build, and are imported when they are used.
     """
-    names, note = _build.extension_names(), _build.read_note()
-    there = [name for name in names if os.path.exists(_build.extension_path(name))]
-    if not there:
+    compiled_from = _build.read_note()
+    if compiled_from is None:
         return "it was not compiled", False
-    if note is None or note.modules.intersection(there) != set(names):
-        return "only a part of its modules was compiled", True
-    if note.digest != _build.digest():
+    if compiled_from != _build.digest():
         return "its sources were changed after they were compiled", True
+    if not _build.is_compiled():
+        return "only a part of its modules is there", True
     try:
         for name in (_build.SHARED, *_NEEDED):
             importlib.import_module(f"{_PACKAGE}.{name}")

@@ -2,10 +2,10 @@
 
 A compiled module is a file ``X.py`` with a file ``X.pxd`` beside it, in the core or among the
 kernels of the applications. A build writes one extension module for each, and one with what they
-have in common. At its end it writes a note: a digest of all these sources, and the names of the
-modules that were compiled. By the note bsplib finds out whether an extension module is of these
-very sources. ``setup.py`` loads this file by its path; hence it imports nothing but the standard
-library.
+have in common. When all were compiled it writes a note, a digest of all these sources. By the note
+bsplib finds out whether extension modules are of these very sources; without a note they are what a
+build has left that failed. ``setup.py`` loads this file by its path; hence it imports nothing but
+the standard library.
 
 Names begin in the package: ``core.engine``. A *root* is the folder of the package, in a checkout
 or in a build.
@@ -13,11 +13,10 @@ or in a build.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import source_hash
-from typing import NamedTuple
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 """The folder of the package."""
@@ -31,15 +30,6 @@ SHARED = "core._cython_shared"
 
 _INCLUDED = "core.atomics"
 """It is included in the others."""
-
-
-class Note(NamedTuple):
-    """What a build wrote about itself."""
-
-    digest: str
-    """The digest of the sources that were compiled."""
-    modules: frozenset[str]
-    """The names of the modules that were compiled."""
 
 
 def _sources(root: str) -> list[str]:
@@ -68,25 +58,29 @@ def digest(root: str = ROOT) -> str:
     return source_hash(b"".join(parts)).hex()
 
 
-def read_note(root: str = ROOT) -> Note | None:
-    """Return the note of a build for this interpreter; None where there is none."""
+def is_compiled(root: str = ROOT) -> bool:
+    """Tell whether all extension modules are there."""
+    return all(os.path.exists(extension_path(name, root)) for name in extension_names(root))
+
+
+def read_note(root: str = ROOT) -> str | None:
+    """Return the digest of the sources that were compiled; None where there is no note."""
     try:
         with open(_note_path(root), encoding="utf-8") as opened:
-            first, *names = opened.read().split()
-    except (OSError, ValueError):
+            return opened.read().split()[0]
+    except (OSError, ValueError, IndexError):
         return None
-    return Note(first, frozenset(names))
 
 
-def write_note(root: str, of: str, modules: Iterable[str]) -> None:
-    """Write which modules were compiled from the sources with the digest ``of``."""
+def write_note(root: str, of: str) -> None:
+    """Write that all modules were compiled from the sources with the digest ``of``."""
     with open(_note_path(root), "w", encoding="utf-8") as opened:
-        opened.write("\n".join([of, *sorted(modules), ""]))
+        opened.write(f"{of}\n")
 
 
 def remove_note(root: str) -> None:
     """Remove the note of an earlier build."""
-    if os.path.exists(_note_path(root)):
+    with contextlib.suppress(FileNotFoundError):
         os.remove(_note_path(root))
 
 
