@@ -38,7 +38,12 @@ def text_of(values: Values) -> str:
         document.add("sources", tomlkit.item(dict(values["sources"])))
     if values["measured"]:
         document.add("measured", _table_of(values["measured"]))
-    return tomlkit.dumps(document)
+    # TOML allows characters that turn the direction of what a terminal shows; escaped they are read
+    # as the same characters.
+    return "".join(
+        char if char.isprintable() or char == "\n" else f"\\U{ord(char):08x}"
+        for char in tomlkit.dumps(document)
+    )
 
 
 def _add_head(document: Any, values: Values) -> None:

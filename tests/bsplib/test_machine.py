@@ -110,6 +110,12 @@ def test_a_machine_can_be_written_and_read_again(write):
         assert load_machine(write(machine.text(), "again.toml")) == machine
 
 
+def test_a_name_that_turns_what_a_terminal_shows_is_written_escaped_and_read_back(write):
+    machine = Machine("four\u202egnp boards\x9f", "by hand", g=1e-9, l=1e-6)
+    assert all(char.isprintable() or char == "\n" for char in machine.text())
+    assert load_machine(write(machine.text())) == machine
+
+
 def test_what_is_written_has_four_digits_and_units(write):
     machine = Machine("m", 'a "source"', g=1 / 3e9, l=None, speed=1.23456789e9)
     assert tomllib.loads(machine.text()) == {
