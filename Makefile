@@ -176,6 +176,7 @@ lint: tools $(TSC)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p bsplib
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	test ! -e $(TSC) || $(NODEJS)/bin/node $(TSC) --project tests/typing/page/jsconfig.json
 
 $(TSC): | tools
