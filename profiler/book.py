@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -140,8 +140,8 @@ class RootRows(NamedTuple):
     """Equal for records of one superstep, also in sub-groups that one partition opened."""
     ns: Ints
 
-    def at(self, chosen: NDArray[np.bool_]) -> RootRows:
-        """Return some of the rows."""
+    def at(self, chosen: NDArray[Any]) -> RootRows:
+        """Return some of the rows, by truth values or positions."""
         return RootRows(*(each[chosen] for each in self))
 
     def by_root(self) -> RootRows:
@@ -149,7 +149,7 @@ class RootRows(NamedTuple):
         unknown = -1 - np.arange(len(self.ns))
         keys = np.where(self.position < 0, unknown, self.position * len(CAUSES) + self.cause)
         _, first, number = np.unique(keys, return_index=True, return_inverse=True)
-        return RootRows(*(each[first] for each in self[:-1]), _counted(number, self.ns, 0))
+        return self.at(first)._replace(ns=_counted(number, self.ns, 0))
 
 
 class BookedWindow:

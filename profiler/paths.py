@@ -289,8 +289,7 @@ class Paths:
     def shares(self) -> IdleShares:
         """Return the idle time of the records of the window with its roots."""
         row, node, cut, ns = self._waits()
-        found = self._walk(self._first + row, node, cut)
-        entry, root, strand, weight = found
+        entry, root, strand, weight = self._walk(self._first + row, node, cut)
         total = np.bincount(entry, weight, len(row))
         mine = np.floor(ns[entry] * (weight / total[entry])).astype(np.int64)
         left = ns - np.bincount(entry, mine, len(row)).astype(np.int64)
@@ -302,13 +301,13 @@ class Paths:
         np.add.at(mine, best[sound], left[sound])
         none = np.flatnonzero(~sound & (ns > 0))
         some = np.flatnonzero(mine)  # a root bears a nanosecond or more
-        found = IdleShares(
+        shares = IdleShares(
             np.append(row[entry[some]], row[none]) - self._halo,
             np.append(root[some], self._first + row[none]),
             np.append(strand[some], np.full(len(none), GAP)),
             np.append(mine[some], ns[none]),
         )
-        return found if len(self._account.run.groups) == 1 else self._of_whole_groups(found)
+        return shares if len(self._account.run.groups) == 1 else self._of_whole_groups(shares)
 
     def _of_whole_groups(self, shares: IdleShares) -> IdleShares:
         """Divide what others wait for a sub-group among all that took as long in its superstep."""
