@@ -353,7 +353,7 @@ MENDS: dict[str, Callable[[LossRows], Saved]] = {
     "with the bytes evenly distributed": _even_transfers,
     "with as few bytes there as on the others": _transfers_as_others,
     "with half as many bytes": _half_the_bytes,
-    "in two stages (of the same values for all, or of sums)": _two_stages,
+    "in two stages (if all get the same, or what comes is added)": _two_stages,
     "with one superstep for each row of them": _no_superstep,
     "with half as many": _half_the_supersteps,
     "with half as many messages": _half_the_messages,

@@ -100,7 +100,7 @@ def test_one_process_that_sends_or_gets_all_is_told_what_two_stages_would_take(
     assert clustered.mended_ns[STAGES] == 10 * (2700 - stages * 675 - 100)
     sentence = first(program, Rates(1e-9, 1e-7, rule))
     assert sentence.text.endswith(
-        f", in two stages (of the same values for all, or of sums) "
+        f", in two stages (if all get the same, or what comes is added) "
         f"{28 - (2700 - stages * 675 - 100) / 100:.1f} µs."
     )
 
