@@ -1,9 +1,9 @@
 """Grades ``exercises.py`` in this folder: ``pytest test_exercises.py``.
 
 Each exercise is run on virtual processors, its results are compared with those of numpy, and its
-supersteps and its h-relations with the limits. The last superstep is the one that ends with the
-program. h is a number of bytes: for each superstep the most that a process sends or receives,
-added up over all supersteps.
+supersteps and its h-relations with the limits. What follows the last sync is no superstep here.
+h is a number of bytes: for each superstep the most that a process sends or receives, added up
+over all supersteps.
 """
 
 from __future__ import annotations
@@ -67,43 +67,43 @@ def exercise(name, p):
     heat = [(x, STEPS) for x in xs]
     bounds = np.split(np.sort(X), p)  # not where the parts of a sort end: only all of them count
     return {
-        "greet": Exercise([()] * p, [f"process {pid} of {p}" for pid in range(p)], 1, 0),
-        "shift": Exercise(each, np.roll(values, 1), 2, 8),
-        "mirror": Exercise(of_x, xs[::-1], 2, 8 * N / p),
-        "collect": Exercise(each, [values.tolist(), *[None] * (p - 1)], 2, 8 * (p - 1)),
-        "total": Exercise(each, [values.sum()] * p, 2, 8 * (p - 1)),
-        "spread": Exercise(of_x, [xs[0]] * p, 2, 8 * (N / p) * (p - 1)),
-        "spread_in_two": Exercise([(X,)] * p, [X] * p, 3, 16 * N * all_but_one),
-        "total_by_tree": Exercise(each, [values.sum(), *[None] * (p - 1)], log + 1, 8 * log),
-        "prefix": Exercise(each, values.cumsum(), 2, 8 * (p - 1)),
-        "prefix_by_doubling": Exercise(each, values.cumsum(), log + 1, 8 * log),
-        "largest": Exercise(of_x, [best] * p, 2, 16 * (p - 1)),
-        "dot": Exercise([*zip(xs, ys, strict=True)], [X @ Y] * p, 2, 8 * (p - 1)),
+        "greet": Exercise([()] * p, [f"process {pid} of {p}" for pid in range(p)], 0, 0),
+        "shift": Exercise(each, np.roll(values, 1), 1, 8),
+        "mirror": Exercise(of_x, xs[::-1], 1, 8 * N / p),
+        "collect": Exercise(each, [values.tolist(), *[None] * (p - 1)], 1, 8 * (p - 1)),
+        "total": Exercise(each, [values.sum()] * p, 1, 8 * (p - 1)),
+        "spread": Exercise(of_x, [xs[0]] * p, 1, 8 * (N / p) * (p - 1)),
+        "spread_in_two": Exercise([(X,)] * p, [X] * p, 2, 16 * N * all_but_one),
+        "total_by_tree": Exercise(each, [values.sum(), *[None] * (p - 1)], log, 8 * log),
+        "prefix": Exercise(each, values.cumsum(), 1, 8 * (p - 1)),
+        "prefix_by_doubling": Exercise(each, values.cumsum(), log, 8 * log),
+        "largest": Exercise(of_x, [best] * p, 1, 16 * (p - 1)),
+        "dot": Exercise([*zip(xs, ys, strict=True)], [X @ Y] * p, 1, 8 * (p - 1)),
         "transpose": Exercise(
-            [(each,) for each in rows], cut(MATRIX.T, p), 2, 8 * SIDE**2 / p * all_but_one
+            [(each,) for each in rows], cut(MATRIX.T, p), 1, 8 * SIDE**2 / p * all_but_one
         ),
         "product": Exercise(
             [*zip(rows, cut(VECTOR, p), strict=True)],
             cut(MATRIX @ VECTOR, p),
-            2,
+            1,
             8 * SIDE * all_but_one,
         ),
-        "heat": Exercise(heat, cut(averaged(X), p), STEPS + 1, 16 * STEPS),
-        "heat_by_two": Exercise(heat, cut(averaged(X), p), STEPS // 2 + 1, 16 * STEPS),
+        "heat": Exercise(heat, cut(averaged(X), p), STEPS, 16 * STEPS),
+        "heat_by_two": Exercise(heat, cut(averaged(X), p), STEPS // 2, 16 * STEPS),
         "histogram": Exercise(
             [(each, SIDE) for each in cut(NUMBERS, p)],
             cut(np.bincount(NUMBERS, minlength=SIDE), p),
-            2,
+            1,
             16 * SIDE * all_but_one,
         ),
         "look_up": Exercise(
-            [*zip(xs, cut(INDICES, p), strict=True)], cut(X[INDICES], p), 2, 24 * N / p
+            [*zip(xs, cut(INDICES, p), strict=True)], cut(X[INDICES], p), 1, 24 * N / p
         ),
-        "sort": Exercise(of_x, bounds, 3, 8 * p * (p - 1) + 16 * N / p),
+        "sort": Exercise(of_x, bounds, 2, 8 * p * (p - 1) + 16 * N / p),
         "rank": Exercise(
             [(each,) for each in cut(FOLLOWING, p)],
             cut(RANKS, p),
-            ceil(log2(N)) + 1,
+            ceil(log2(N)),
             64 * N / p * ceil(log2(N)),
         ),
     }[name]

@@ -67,7 +67,7 @@ def test_a_run_has_its_verdict_and_its_losses_in_seconds(ask):
     assert spent["run_ns"]["imbalance"] == pytest.approx(4 * 5 * 1.5e6)
     assert first["without_s"] == pytest.approx(spent["elapsed_ns"] / 1e9 - 5 * 1.5e-3)
     assert run["verdict_rest"]["text"].startswith("The other ")
-    assert "are lost in body (test_report_document.py line 27), by process 2" in first["text"]
+    assert "are lost in body (test_report_document.py line 25), by process 2" in first["text"]
     assert loss["pids"] == [2]
     assert loss["chain"] == run["path"]["nodes"]
     assert first["node"] == loss["chain"][-1]

@@ -52,15 +52,15 @@ def trace(file):
         "main": (),
     }
 
-    def step(line, function, work=1e-3, **more):
+    def passed(line, function, work=1e-3, **more):
         step(made, (frame("main", 10, line, str(file)), *within[function]), work, **more)
 
-    step(11, "relax", (5e-3, 1e-3))
-    step(13, "send", sends=[(0, 1, 800)])
-    step(13, "send", sends=[(0, 1, 800)])
-    step(14, "relax")
-    step(15, "main")
-    step(15, "main", 0, kind=Kind.END)
+    passed(11, "relax", (5e-3, 1e-3))
+    passed(13, "send", sends=[(0, 1, 800)])
+    passed(13, "send", sends=[(0, 1, 800)])
+    passed(14, "relax")
+    passed(15, "main")
+    passed(15, "main", 0, kind=Kind.END)
     return Trace((replace(run_of(made), sources={str(file): digest(file.read_bytes())}),))
 
 
