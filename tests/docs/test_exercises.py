@@ -51,7 +51,7 @@ def test_the_solutions_pass(tmp_path):
     assert "failed" not in shown
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_a_program_that_communicates_too_much_is_told_by_how_much(tmp_path):
     text = (
         "def shift(bsp, value):\n"

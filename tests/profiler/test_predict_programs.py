@@ -225,7 +225,7 @@ def test_a_damaged_model_is_refused_in_one_sentence(recorded, tmp_path, change):
         read_model(path)
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_the_run_that_is_named_narrows_the_band(recorded):
     runs = [recorded("nested", n, p) for n in SIZES for p in COUNTS]
     n, p = FAR

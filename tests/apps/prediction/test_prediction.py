@@ -78,7 +78,7 @@ def test_small_runs_have_no_more_processes_than_are_asked_for(name, within, coun
     assert {shape.nprocs for shape in EXPERIMENTS[name].small(2**12, within)} == counts
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_where_the_formulas_hold_the_prediction_does(exact):
     told = []
     found = predict(EXPERIMENTS["fft"], PLACE, SMALL, [Shape(2**21, 16)], lambda: told.append(1))
@@ -94,6 +94,7 @@ def test_where_the_formulas_hold_the_prediction_does(exact):
     assert len(told) == len(exact)
 
 
+@pytest.mark.slow
 def test_memory_disturbed_before_the_runs_or_after_them_does_not_count(exact, monkeypatch):
     disturbed = [[3 * rate for rate in RATES]]
     for order in ([disturbed], [[RATES]]), ([[RATES]], [disturbed]):
@@ -277,6 +278,7 @@ def test_the_command_prints_the_table(exact):
     assert done.output.count("computation") == done.output.count("communication") == 4
 
 
+@pytest.mark.slow
 def test_the_formulas_can_be_said(exact):
     done = ask("--app", "fft", "--computation", "c[0]*(N/P)*log2(N/P) + c[1]*N")
     assert done.exit_code == 0, done.output

@@ -61,7 +61,7 @@ def test_dot_has_every_node_and_edge_with_its_numbers(broadcast):
         assert float(attributes["comp_max_s"]) == cost.comp.maximum
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_dot_has_all_nodes_of_a_large_graph_unless_fewer_are_asked_for(tree):
     assert len(from_dot(tree).nodes()) == 300
     assert len(from_dot(tree, top=20).nodes()) == 20
