@@ -88,12 +88,22 @@ class BuildCore(build_ext):
         digest = build.digest(str(ROOT))
         self._cythonize()
         super().run()
-        if build.is_compiled(roots[-1]):
+        names = build.extension_names(str(ROOT))
+        # Those in the checkout may be left of other sources, where a compiler has failed.
+        if all(os.path.exists(build.extension_path(name, roots[0])) for name in names):
             build.write_note(roots[-1], digest)
         else:  # what is left would be reported by each command as a build that cannot be used
-            for name in build.extension_names(str(ROOT)):
+            for name in names:
                 for root in roots:
                     Path(build.extension_path(name, root)).unlink(missing_ok=True)
+
+    def build_extension(self, ext):
+        """Compile a module; where that fails, none of an earlier build stays in its place."""
+        try:
+            super().build_extension(ext)
+        except Exception:
+            Path(self.get_ext_fullpath(ext.name)).unlink(missing_ok=True)
+            raise
 
     def _is_up_to_date(self) -> bool:
         of = build.read_note(str(ROOT))
