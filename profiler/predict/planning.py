@@ -67,13 +67,13 @@ def _candidates(prediction: RunPrediction) -> Iterator[Point]:
 
 def _left(prediction: RunPrediction, point: Point) -> float:
     """Return which part of the band would be left after a run at a point."""
-    before = after = 0.0
+    before, after = list[float](), list[float]()
     for each in prediction.chains:
         high = each.high_s if math.isfinite(each.high_s) else 2 * prediction.total.total_s
-        width = (high - each.low_s) ** 2
-        before += width
-        after += width * _part_left(each, prediction.point, point) ** 2
-    return math.sqrt(after / before) if before else 1.0
+        before.append(high - each.low_s)
+        after.append(before[-1] * _part_left(each, prediction.point, point))
+    whole = math.hypot(*before)  # it squares what is too great for that, too
+    return math.hypot(*after) / whole if 0 < whole < math.inf else 1.0
 
 
 def _part_left(chain: ChainPrediction, target: Point, point: Point) -> float:

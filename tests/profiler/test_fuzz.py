@@ -38,3 +38,9 @@ def test_a_sound_file_is_shown_by_every_command_for_its_kind(sound, name, tmp_pa
 def test_damaged_files_are_shown_or_refused_in_a_sentence(sound, name, tmp_path):
     ends = {try_one(sound[name], number, tmp_path) for number in range(20)}
     assert ends <= {"shown", "refused"}
+
+
+@pytest.mark.parametrize(("name", "number"), [("machines", 800_785), ("models", 802_729)])
+def test_what_was_an_accident_once_is_none_any_more(sound, name, number, tmp_path):
+    """A name turned what a terminal shows; the square of a band was no number any more."""
+    assert try_one(sound[name], number, tmp_path) == "shown"
