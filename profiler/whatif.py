@@ -21,6 +21,7 @@ import numpy as np
 from bsplib.profiler._by_step import is_table
 from bsplib.profiler._numbering import preceding
 from bsplib.profiler.costs import by_superstep, group_columns
+from bsplib.profiler.paths import ranks
 from bsplib.profiler.survey import survey
 from bsplib.sync_kinds import Kind
 
@@ -93,23 +94,33 @@ class Replay:
     def _move_into_groups(self, account: Account, saved: Floats) -> None:
         """Let a process enter its sub-groups earlier by what it saves before it enters them.
 
-        It is a part of what the record around the sub-group saves, by how much of that comes before
-        the first record inside.
+        It is a part of what the record around the sub-group saves: that by which others enter the
+        sub-group earlier, as a part of that by which they are shorter in all. Where none are, or
+        the record takes longer, it is the part of the record that comes before the sub-group.
         """
         records, before, owner = account.run.records, account.before, account.owner
         start, end, depths = records["start"], records["end"], self._depth[records["group"]]
-        busy = records["arrive"] - start - records["sub"]
+        rank, _ = ranks(account.run)
+        busy = (records["arrive"] - start - records["sub"]).astype(np.float64)
         old = preceding(records["pid"].astype(np.int64))
         entered = (before < 0) & (owner >= 0)
         entered[: account.halo] = False
+        lead, left = np.zeros(len(busy)), busy.copy()
+        rows = np.flatnonzero(entered)
+        since = np.maximum(start[owner[rows]], np.where(old[rows] < 0, 0, end[old[rows]]))
+        lead[rows] = (start[rows] - since).clip(min=0)
+        np.subtract.at(left, owner[rows], lead[rows])
+        ahead, around = (_above_mean(each, rank) for each in (lead, left))
+        np.add.at(around, owner[rows], ahead[rows])
         for depth in range(1, int(depths.max(initial=0)) + 1):
             rows = np.flatnonzero(entered & (depths == depth))
-            around = owner[rows]
-            since = np.maximum(start[around], np.where(old[rows] < 0, 0, end[old[rows]]))
-            lead = (start[rows] - since).clip(min=0)
-            moved = saved[:, around] * np.minimum(lead / np.maximum(busy[around], 1), 1.0)
+            outer = owner[rows]
+            by_time = np.minimum(lead[rows] / np.maximum(busy[outer], 1), 1.0)
+            is_longer = (around[outer] > 0) & (saved[:, outer] > 0)
+            part = np.where(is_longer, ahead[rows] / np.maximum(around[outer], 1), by_time)
+            moved = saved[:, outer] * part
             saved[:, rows] += moved
-            np.subtract.at(saved.T, around, moved.T)
+            np.subtract.at(saved.T, outer, moved.T)
 
     def saved_ns(self) -> Floats:
         """Return by mend how much less the run takes, when all windows have been added."""
@@ -179,6 +190,13 @@ class Replay:
             entered = rows[(account.before[rows] < 0) & (account.owner[rows] >= 0)]
             yield rows, (groups[entered].astype(np.int64), account.owner[entered])
         yield np.flatnonzero(depths == 0), None
+
+
+def _above_mean(values: Floats, key: Ints) -> Floats:
+    """Return by how much values exceed the mean of those with the same key; others are 0."""
+    _, number = np.unique(key, return_inverse=True)
+    found: Floats = values - (np.bincount(number, values) / np.bincount(number))[number]
+    return found.clip(min=0)
 
 
 class _RootClock:
