@@ -121,7 +121,10 @@ def tells_remedy(loss: Loss) -> bool:
 
 
 def _tells_remedy(loss: Loss, book: Book) -> bool:
-    return any(_saves_much(ns / 1e9, loss, _main_s(book)) for ns in loss.mended_ns.values())
+    """Tell whether it saves something to mend a loss alone: not that of others at the same line."""
+    alone = [ns for how, ns in loss.mended_ns.items() if how in mends.LIKE_OTHERS]
+    ways = alone or loss.mended_ns.values()
+    return any(_saves_much(ns / 1e9, loss, _main_s(book)) for ns in ways)
 
 
 def _saves_much(saved_s: float, loss: Loss, main_s: float) -> bool:

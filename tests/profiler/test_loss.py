@@ -88,6 +88,17 @@ def before_it_enters_a_group(bsp, late):
         with bsp.partition([4, 8]) as half:
             half.charge(work(bsp, 2, turn))
             half.sync()
+        bsp.charge(4 * work(bsp, 3, turn))
+        bsp.sync()  # here
+
+
+def after_it_leaves_a_group(bsp, late):
+    for turn in range(6):
+        bsp.charge(4 * work(bsp, 1, turn))
+        with bsp.partition([4, 8]) as half:
+            half.charge(work(bsp, 2, turn))
+            half.sync()
+        bsp.charge(work(bsp, 3, turn) + (bsp.pid == 5) * late)
         bsp.sync()  # here
 
 
@@ -147,6 +158,7 @@ PROGRAMS = (
     in_a_group_of_a_group_of_a_group,
     among_odd_processes,
     before_it_enters_a_group,
+    after_it_leaves_a_group,
     in_a_pipeline,
     in_a_tree,
     between_neighbours,
@@ -220,8 +232,18 @@ def behind_another(bsp):
         bsp.sync()
 
 
-def test_a_delay_behind_another_is_not_named(tmp_path):
-    (sentence,) = judged(tmp_path / "t.bsp", behind_another).verdict.sentences
+def behind_another_group(bsp):
+    for turn in range(8):
+        with bsp.partition([4, 8]) as half:
+            half.charge(work(bsp, 1, turn) + {1: 4, 5: 2}.get(bsp.pid, 0) * MS)
+            half.sync()
+        bsp.sync()
+
+
+@pytest.mark.parametrize("main", [behind_another, behind_another_group])
+def test_a_delay_behind_another_is_not_named(tmp_path, main):
+    """To mend that of process 5 alone would save nothing."""
+    (sentence,) = judged(tmp_path / "t.bsp", main).verdict.sentences
     assert sentence.who == (1,)
 
 
