@@ -30,7 +30,7 @@ _BELOW_CORE = {
     **dict.fromkeys(
         (
             *("meet", "check_current", "announce", "check_kinds", "prepare", "answer"),
-            *("take_answers", "write_answer", "land_early", "land", "write_gaps", "write_strided"),
+            *("take_answers", "write_answer", "write_gaps", "write_strided"),
             *("write_placed", "fetch", "after_delivery", "arrived", "delivered", "fail_for_good"),
         ),
         "sync",

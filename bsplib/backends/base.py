@@ -10,15 +10,15 @@ backends and stand above them. A backend provides
 
 A small payload is part of its entry. A large one is **staged** for its receiver:
 :meth:`Port.stage` returns memory for it and a handle, and the receiver exchanges
-the handle for the payload with :meth:`Port.fetch` or :meth:`Port.land`. A backend without shared
-memory sends the payload in between.
+the handle for the payload with :meth:`Port.fetch`. A backend without shared memory sends the
+payload in between.
 """
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -202,46 +202,9 @@ class Port(ABC):
         (_, where, _), _ = self.stage_message(nbytes, to)
         return where
 
-    def lend(self, values: NDArray[Any], to: int) -> Handle | None:  # noqa: ARG002
-        """Stage values that stay as they are until this superstep has ended, without a copy.
-
-        Args:
-            values: contiguous, in C order.
-            to: as for :meth:`stage`.
-
-        Returns:
-            The handle; None where the backend cannot send directly from the program's memory,
-            or where a receiver may still read after this process has begun the next superstep.
-        """
-        return None
-
     @abstractmethod
     def fetch(self, handle: Handle) -> memoryview:
         """Return a staged payload; valid until this process's next sync."""
-
-    def land(self, handle: Handle, memory: memoryview) -> None:
-        """Write a staged payload into contiguous memory of this process.
-
-        A backend without shared memory can receive the payload there, which saves a copy.
-
-        Args:
-            handle: of the payload.
-            memory: bytes, as many as the payload has.
-        """
-        memory[:] = self.fetch(handle)
-
-    @property
-    def receives_in_place(self) -> bool:
-        """Whether :meth:`receive` saves copies of what has been announced and not received."""
-        return False
-
-    def receive(self, landings: Iterable[tuple[Handle, memoryview]]) -> None:  # noqa: B027  # not abstract: it only saves time
-        """Begin to receive payloads in the memory that :meth:`land` will be given for them.
-
-        Args:
-            landings: payloads and their memory, which nothing else is written to before
-                they have landed.
-        """
 
     @abstractmethod
     def exchange_oblivious(

@@ -817,8 +817,6 @@ class Engine:
             self._arrived()
         if held & HAS_GET:
             self._exchange_gets(held)
-        if not self.meeting.shares_memory:
-            self.rare.land_early(self)
         self.arrivals.apply_all()
         if held & HAS_NOTICE:
             self.rare.after_delivery(self)

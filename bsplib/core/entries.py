@@ -577,9 +577,7 @@ class Arrivals:
     def _write_staged(self, source: int, slot: int, first: int, where: int, nbytes: int) -> int:
         """Write a put whose values are staged."""
         here = self._here[slot]
-        if not self._meeting.shares_memory:
-            self._rare.land(source, slot, first, where, nbytes)
-        elif here == 0:
+        if here == 0 or not self._meeting.shares_memory:
             self._rare.write_gaps(slot, first, self._rare.fetch(source, where, nbytes))
         else:
             copy(here + first, self._meeting.address_of(where), nbytes)

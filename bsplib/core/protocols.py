@@ -127,14 +127,8 @@ class Rare(Protocol):
     def write_answer(self, pending: Any, /) -> None:
         """Write the values of the next get that another process has answered."""
 
-    def land_early(self, engine: Any, /) -> None:
-        """Begin to receive the staged values of puts where they will be written."""
-
-    def land(self, source: int, slot: int, first: int, where: int, nbytes: int, /) -> None:
-        """Write a put whose values come from another process through the port."""
-
     def write_gaps(self, slot: int, first: int, values: Any, /) -> None:
-        """Write a put into an array that is not contiguous here."""
+        """Write a put whose place or values the core does not reach."""
 
     def write_strided(self, slot: int, description: bytes, values: Any, /) -> None:
         """Write a put into a strided view of an array that is not contiguous here."""

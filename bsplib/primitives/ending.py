@@ -10,8 +10,7 @@ from bsplib.core.life import OVER
 from bsplib.errors import BspError, PendingTransferError
 from bsplib.primitives.state import GroupState
 from bsplib.sync_kinds import Kind
-from bsplib.transfers.descriptions import CallSite, unpacked
-from bsplib.transfers.direct_receipt import is_put
+from bsplib.transfers.descriptions import CallSite, is_put, unpacked
 from bsplib.transfers.undelivered import Pending, pending_transfers
 
 _PLACED = (PLACED, STAGED_PLACED)

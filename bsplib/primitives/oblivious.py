@@ -14,7 +14,6 @@ from bsplib.core.entries import Entry, by_receiver, calls_between, entries_betwe
 from bsplib.errors import ArgumentError, PendingTransferError, SyncMismatchError
 from bsplib.primitives.state import GroupState
 from bsplib.transfers.arrival_checks import check_arrivals
-from bsplib.transfers.direct_receipt import landings_of_puts
 
 
 def check_oblsync(bsp: GroupState, n: Any) -> int:
@@ -79,8 +78,6 @@ def _deliver_sent(bsp: GroupState, arrived: Iterable[Arrived]) -> None:
         bsp._checking.compare(bsp._engine, incoming)
     for source, entries in incoming:
         check_arrivals(bsp._registry, source, entries, bsp._supersteps.data_of)
-    if bsp._port.receives_in_place:
-        bsp._port.receive(landings_of_puts(bsp._registry, incoming))
     for source, sent in memory:
         bsp._engine.arrivals.apply(source, address_of(sent), address_of(sent) + len(sent))
 

@@ -70,7 +70,7 @@ def put_slowly(
         early = operation == "hpput" and at is None  # perhaps it can be written at once
         if early and bsp._engine.try_put(operation, to, src, dst, offset):
             return
-        _add_contiguous(bsp, operation, to, put, arranged)
+        _add_contiguous(bsp, to, put, arranged)
     else:
         if bsp._watch is None and target.resolved:
             _keep_known(bsp, dst)
@@ -91,21 +91,15 @@ def _put_again(
     return bsp._engine.try_put(operation, to, src if listed is None else listed, dst, offset)
 
 
-def _add_contiguous(
-    bsp: GroupState, operation: str, to: int, put: ContiguousPut, values: Array
-) -> None:
+def _add_contiguous(bsp: GroupState, to: int, put: ContiguousPut, values: Array) -> None:
     """Add a put of elements that follow each other, which has been checked."""
     first = put.first * values.itemsize
     if bsp._engine.is_small(values.nbytes):
         bsp._engine.add_put(to, put.slot, first, np.ascontiguousarray(values))
         return
-    handle = None
-    if operation == "hpput" and values.flags.c_contiguous:
-        handle = bsp._port.lend(values, to)
-    if handle is None:
-        handle, memory = bsp._port.stage(values.nbytes, to)
-        np.copyto(memory.view(values.dtype).reshape(values.shape), values)
-    bsp._engine.add_staged(to, put.slot, first, handle[1], values.nbytes)
+    (_, where, _), memory = bsp._port.stage(values.nbytes, to)
+    np.copyto(memory.view(values.dtype).reshape(values.shape), values)
+    bsp._engine.add_staged(to, put.slot, first, where, values.nbytes)
 
 
 def _add_placed(bsp: GroupState, to: int, put: Put, values: Array, site: CallSite | None) -> None:

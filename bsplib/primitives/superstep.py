@@ -24,7 +24,6 @@ from bsplib.transfers.delivery import (
     write_strided,
 )
 from bsplib.transfers.descriptions import Get, unpacked
-from bsplib.transfers.direct_receipt import landings_of_gets, landings_of_puts
 from bsplib.transfers.place import address
 from bsplib.transfers.registry import Agreement, Registration, Registry, agreement_of
 
@@ -54,8 +53,8 @@ class Supersteps:
         self._port = port
         self._registry = registry
         self._watch = watch
-        self._answers: Iterator[Entry] = iter(())
-        """Entries that answer the gets of this superstep, in the order of the gets."""
+        self._answers: dict[int, Iterator[Entry]] = {}
+        """Entries that answer the gets of this superstep, by process, in the order of the gets."""
         self.changes = registry.changes
         """The registry's own list of what it will announce at the next global sync."""
         self.staging = port.staging()
@@ -109,8 +108,8 @@ class Supersteps:
             return agreement_of([self._notice_of(engine, pid) for pid in range(engine.nprocs)])
 
         for registration in self._registry.agree(self._port.once(find)):
-            packed = registration.bytes is not None
-            engine.arrivals.define(registration.slot, registration.address if packed else 0)
+            address = registration.address if registration.is_contiguous else 0
+            engine.arrivals.define(registration.slot, address)
         engine.forget_known_arrays()
 
     def _notice_of(self, engine: Engine, source: int) -> Any:
@@ -156,48 +155,15 @@ class Supersteps:
 
     def take_answers(self, engine: Engine) -> None:
         """Find the answers to the gets of this process, which has met the others once more."""
-        gets = [(get, pid) for get, there, _, pid, _ in engine.gets if not there]
-        answers = {pid: iter(engine.arrivals.posted_for(pid, engine.pid)) for _, pid in gets}
-        found = [(get, next(answers[pid])) for get, pid in gets]
-        self._answers = iter([entry for _, entry in found])
-        if self._port.receives_in_place:
-            self._port.receive(
-                landings_of_gets(
-                    [
-                        (get, (get.pid, *entry[5:]) if entry[0] == STAGED_REPLY else None)
-                        for get, entry in found
-                    ],
-                    [dst for dst, there, *_ in engine.gets if there],
-                )
-            )
+        asked = {pid for _, there, _, pid, _ in engine.gets if not there}
+        self._answers = {pid: iter(engine.arrivals.posted_for(pid, engine.pid)) for pid in asked}
 
     def write_answer(self, pending: PendingGet) -> None:
         """Write the values of the next get that another process has answered."""
-        entry = next(self._answers)
-        kind, *_, where, nbytes = entry
-        if kind == STAGED_REPLY and pending.takes_bytes():
-            self._port.land((pending.pid, where, nbytes), pending.bytes_of())
-        else:
-            pending.write(self.data_of(pending.pid, entry))
-
-    def land_early(self, engine: Engine) -> None:
-        """Begin to receive the staged values of puts where they will be written."""
-        if self._port.receives_in_place:
-            incoming = [
-                (source, engine.arrivals.entries_of(source)) for source in range(engine.nprocs)
-            ]
-            self._port.receive(landings_of_puts(self._registry, incoming))
-
-    def land(self, source: int, slot: int, first: int, where: int, nbytes: int) -> None:
-        """Write a put whose values come from another process through the port."""
-        handle, registration = (source, where, nbytes), self._registry.at(slot)
-        if registration.bytes is None:
-            self.write_gaps(slot, first, self._port.fetch(handle))
-        else:
-            self._port.land(handle, registration.bytes[first : first + nbytes])
+        pending.write(self.data_of(pending.pid, next(self._answers[pending.pid])))
 
     def write_gaps(self, slot: int, first: int, values: Any) -> None:
-        """Write a put into an array that is not contiguous here."""
+        """See :meth:`Rare.write_gaps`."""
         registration = self._registry.at(slot)
         write_gaps(registration, first // registration.itemsize, values)
 

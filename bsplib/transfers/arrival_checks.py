@@ -11,8 +11,14 @@ from bsplib.core.entries import Entry
 from bsplib.core.kinds import PUT, STAGED_PUT, STRIDED
 from bsplib.errors import BoundsError
 from bsplib.transfers.delivery import parts_of
-from bsplib.transfers.descriptions import ContiguousPut, ElementsPut, IndexPut, Put, unpacked
-from bsplib.transfers.direct_receipt import is_put
+from bsplib.transfers.descriptions import (
+    ContiguousPut,
+    ElementsPut,
+    IndexPut,
+    Put,
+    is_put,
+    unpacked,
+)
 from bsplib.transfers.place import Array, WireIndex, broadcasts, from_wire, selected_shape
 from bsplib.transfers.registry import Registry
 

@@ -44,9 +44,9 @@ from bsplib.transfers.descriptions import (
     IndexGet,
     IndexPut,
     Put,
+    is_put,
     unpacked,
 )
-from bsplib.transfers.direct_receipt import is_put
 from bsplib.transfers.guard import access_of
 from bsplib.transfers.held_arrays import refresh_variables
 from bsplib.transfers.place import Array, address, from_wire, memory_range

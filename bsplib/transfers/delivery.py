@@ -43,16 +43,6 @@ class PendingGet(NamedTuple):
     """Where it was called; known under ``check=True`` only, where each value has to survive its
     cast to the dtype of the destination."""
 
-    def takes_bytes(self) -> bool:
-        """Tell whether the bytes that come can be written to the destination as they are."""
-        destination = self.destination
-        plain = self.region is None and self.positions is None
-        return plain and destination.flags.c_contiguous and destination.dtype == self.dtype
-
-    def bytes_of(self) -> memoryview:
-        """Return the memory of the destination, where it takes bytes."""
-        return self.destination.reshape(-1).view(np.uint8).data
-
     def write(self, data: Any) -> None:
         """Write the values that have come.
 

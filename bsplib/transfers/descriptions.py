@@ -12,6 +12,7 @@ import marshal
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from bsplib.core.kinds import ASK, MESSAGE, STAGED_MESSAGE
 from bsplib.transfers.place import WireIndex
 
 CallSite = tuple[str, str]
@@ -91,3 +92,8 @@ def unpacked(description: bytes) -> tuple[Any, CallSite | None]:
     """Return what :func:`packed` has made bytes of: what is described, and where it was called."""
     code, fields, site = marshal.loads(description)
     return _KINDS[code]._make(fields), site
+
+
+def is_put(kind: int) -> bool:
+    """Tell whether entries of a kind are puts."""
+    return kind < ASK and kind not in (MESSAGE, STAGED_MESSAGE)

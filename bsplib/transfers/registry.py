@@ -80,8 +80,7 @@ class Registration:
         self.itemsize = 0 if array is None else array.itemsize
         self.key = _key(self.handle)
         """Equal for all array objects that name the same elements; see :meth:`is_of`."""
-        self.bytes = _bytes_of(self.array)
-        """The elements in C order, as bytes; None if they are not contiguous."""
+        self.is_contiguous = array is not None and array.flags.c_contiguous
 
     def announcement(self) -> AnnouncedArray | None:
         """Return what is announced to the other processes; None if None is registered."""
@@ -112,7 +111,7 @@ class Registration:
         None if the elements of the view are not contiguous in C order.
         """
         array = self.array
-        if self.bytes is None or array is None or not view.flags.c_contiguous:
+        if not self.is_contiguous or array is None or not view.flags.c_contiguous:
             return None
         first, rest = divmod(address(view) - self.address, self.itemsize or 1)
         inside = first >= 0 and first + view.size <= array.size
@@ -166,12 +165,6 @@ def _was_freed(view: Array, registration: Registration) -> bool:
         return False
     (whole, memory), (registered, there) = _owner(view), _owner(registration.array)
     return memory is there and whole is not registered
-
-
-def _bytes_of(array: Array | None) -> memoryview | None:
-    if array is None or not array.flags.c_contiguous:
-        return None
-    return array.reshape(-1).view(np.uint8).data
 
 
 class Found(NamedTuple):

@@ -174,9 +174,6 @@ class PipesPort(Port):
         memory = np.empty(nbytes, np.uint8)
         return self._handle(memory, to), memory
 
-    def lend(self, values: np.ndarray[Any, Any], to: int) -> Handle:
-        return self._handle(values.reshape(-1).view(np.uint8), to)  # copied when it is sent
-
     def _handle(self, memory: Buffer, to: int) -> Handle:
         number = next(self._serials)
         if to == self.pid:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 
-import numpy as np
 import pytest
 
 import bsplib
@@ -94,21 +93,3 @@ def test_a_mismatch_names_lines_of_the_program_and_none_of_the_backend():
         run(main)
     assert "test_backends.py:" in str(raised.value)
     assert "pipes_backend.py" not in str(raised.value)
-
-
-@pytest.mark.parametrize(("operation", "copies"), [("put", True), ("hpput", False)])
-def test_a_backend_that_sends_from_foreign_memory_is_lent_what_stays_as_it_is(operation, copies):
-    def main(bsp):
-        x, big = bsp.zeros(1000), np.full(1000, float(bsp.pid))
-        bsp.sync()
-        for pid in range(bsp.nprocs):
-            getattr(bsp, operation)(pid, big[pid::2], x, offset=500 * bsp.pid)  # with gaps
-            getattr(bsp, operation)(pid, big[:500], x, offset=500 * bsp.pid)
-        buffers = bsp._port._staged[1 - bsp.pid].values()
-        lent = [memory for memory in buffers if np.shares_memory(memory, big)]
-        bsp.sync()
-        return len(buffers), len(lent), x.tolist()
-
-    for staged, lent, x in run(main):
-        assert (staged, lent) == (2, 0 if copies else 1)
-        assert x == [0.0] * 500 + [1.0] * 500

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -24,19 +22,14 @@ from bsplib.core.kinds import (
     MESSAGE,
     NOTICE,
     PLACED,
-    PUT,
     REPLY,
     STAGED_MESSAGE,
     STAGED_PLACED,
-    STAGED_PUT,
-    STRIDED,
 )
 from bsplib.core.meeting import Meeting
 from bsplib.errors import BoundsError
 from bsplib.transfers.arrival_checks import check_arrivals
-from bsplib.transfers.delivery import PendingGet
 from bsplib.transfers.descriptions import ContiguousPut, ElementsGet, ElementsPut, IndexPut, packed
-from bsplib.transfers.direct_receipt import landings_of_gets, landings_of_puts
 from bsplib.transfers.registry import Registry, agreement_of
 
 
@@ -92,87 +85,6 @@ def test_puts_and_messages_count_for_an_oblivious_sync_and_nothing_else_does():
     assert amounts.tolist() == [3 + 5000 + 8 + 4000 + 3 * 8, 5]
     kinds = [kind for kind, *_ in entries_between(*ends)]
     assert kinds == [PLACED, PLACED, ASK, REPLY, NOTICE, MESSAGE, STAGED_PLACED, STAGED_MESSAGE]
-
-
-# -- where values may be received straight away ---------------------------------------------------
-
-WHERE = itertools.count(1000)
-
-
-def put(slot, first, count, *, staged=True):
-    """Return the entry of a put, as it comes."""
-    kind = STAGED_PUT if staged else PUT
-    return kind, slot, 8 * first, b"", 0, next(WHERE), 8 * count
-
-
-def landed(registry, *incoming):
-    """Return the handles of the values that may be received in place, and the places."""
-    landings = landings_of_puts(registry, [*enumerate(incoming, 1)])
-    return [(each.handle, np.frombuffer(each.memory, np.uint8)) for each in landings]
-
-
-@pytest.fixture
-def x(registry):
-    registration = registry.push(np.zeros(10))
-    registry.agree(agreement_of([registry.announcement()]))
-    return registration
-
-
-@pytest.mark.parametrize(
-    ("first", "is_in_place"), [(0, False), (1, False), (2, True), (3, True), (8, True)]
-)
-def test_staged_puts_are_received_in_place_where_they_are_apart(registry, x, first, is_in_place):
-    puts = [put(x.slot, 0, 2), put(x.slot, first, 2)]
-    found = landed(registry, puts[:1], puts[1:])
-    handles = [(source, each[5], 16) for source, each in enumerate(puts, 1)]
-    assert [handle for handle, _ in found] == (handles if is_in_place else [])
-    for (_, memory), begin in zip(found, (0, first), strict=False):
-        assert address_of(memory) == x.address + 8 * begin
-        assert len(memory) == 16
-
-
-def test_nothing_is_received_in_place_under_a_small_put(registry, x):
-    assert landed(registry, [put(x.slot, 0, 2), put(x.slot, 1, 1, staged=False)]) == []
-    assert len(landed(registry, [put(x.slot, 0, 2), put(x.slot, 2, 1, staged=False)])) == 1
-
-
-@pytest.mark.parametrize("kind", [STRIDED, PLACED, STAGED_PLACED])
-def test_nothing_is_received_in_place_beside_puts_of_other_kinds(registry, x, kind):
-    other = kind, x.slot, 40, packed(ContiguousPut(x.slot, 5)), 0, 0, 8
-    assert landed(registry, [put(x.slot, 0, 2)], [other]) == []
-
-
-def test_messages_do_not_keep_puts_from_being_received_in_place(registry, x):
-    message = STAGED_MESSAGE, 0, 0, b"head", 0, 0, 5000
-    assert len(landed(registry, [message, put(x.slot, 0, 2)])) == 1
-
-
-def test_nothing_lands_in_an_array_with_gaps(registry):
-    memory = np.zeros(20)
-    gaps = registry.push(memory[::2])
-    registry.agree(agreement_of([registry.announcement()]))
-    assert landed(registry, [put(gaps.slot, 0, 2)]) == []
-
-
-@pytest.mark.parametrize(("second", "lands"), [(slice(2, 4), True), (slice(1, 3), False)])
-def test_answers_are_received_in_place_where_destinations_are_apart(second, lands):
-    mine = np.zeros(4, int)
-    gets = [PendingGet(1, mine[part], None, mine.dtype) for part in (slice(2), second)]
-    handles = [(1, 7, 16), None]
-    found = landings_of_gets(zip(gets, handles, strict=True), [])
-    assert [each.handle for each in found] == ([handles[0]] if lands else [])
-
-
-@pytest.mark.parametrize(("read", "lands"), [(slice(2, 4), True), (slice(1, 3), False)])
-def test_answers_are_not_received_in_place_where_this_process_has_read_other_values(read, lands):
-    mine = np.zeros(4, int)
-    answer = PendingGet(1, mine[:2], None, mine.dtype), (1, 7, 16)
-    assert bool(landings_of_gets([answer], [mine[read]])) == lands
-
-
-def test_an_answer_is_not_received_in_place_where_it_has_to_be_rearranged():
-    get = PendingGet(1, np.zeros(4, int)[::2], None, np.dtype(int))
-    assert landings_of_gets([(get, (1, 7, 16))], []) == []
 
 
 # -- puts that nobody could check before ----------------------------------------------------------

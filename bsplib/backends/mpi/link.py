@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from mpi4py import MPI
 
-from bsplib.backends.base import Alignment, Buffer, LeftGroup, Port, Stopped
+from bsplib.backends.base import Alignment, LeftGroup, Port, Stopped
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.clocks import Clocks
 from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
 from bsplib.backends.mpi.launcher_environment import most_direct
-from bsplib.backends.mpi.receiving import Inbox, Inflow, Payload, Post
+from bsplib.backends.mpi.receiving import Inbox, Inflow, Post
 from bsplib.backends.mpi.same_host import Inside
 from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Buffers, Sends
 from bsplib.backends.mpi.waiting import LastLooks, RankWait, polls_of
@@ -440,19 +440,18 @@ class Link:
         for post in posts:
             post.read()
 
-    def start_payloads(self, posts: Iterable[Post], places: Mapping[Payload, Buffer]) -> None:
+    def start_payloads(self, posts: Iterable[Post]) -> None:
         """Start to receive the payloads of posts that are open.
 
         Args:
             posts: in the order in which they were sent, as far as they have one sender.
-            places: memory of the program for some of the payloads.
         """
         for post in posts:
             inflow = self.inflows[post.source]
             earlier = inflow.before(post)
             if earlier:
                 self.open(earlier)
-            inflow.start_payloads(post, places)
+            inflow.start_payloads(post)
 
 
 # -- after a failed run: all that ranks have sent each other is received, and nobody keeps it -----

@@ -47,7 +47,6 @@ class Oblivious:
         number = self.collector.ended
         self.look_at_late()
         self._wait_for_credit()
-        self._payloads.copy_lent()
         self._post(entries, stamp)
         self.collector.end_superstep(stamp)
         arrived = self.collector.collect(expected)

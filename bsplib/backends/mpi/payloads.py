@@ -6,13 +6,13 @@ PROTOCOL.md, section *A meeting*, argues when their memory is used again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from bsplib.backends.base import Buffer, Handle, Sent
 from bsplib.backends.mpi.heads import MOST_BODY
 from bsplib.backends.mpi.membership import Membership
-from bsplib.backends.mpi.receiving import Payload, Place, Post, Size, body_of, flat
+from bsplib.backends.mpi.receiving import Payload, Place, Post, Size, body_of
 from bsplib.backends.mpi.same_host import Block, Readable
 from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Sends
 
@@ -22,7 +22,7 @@ class Staged(NamedTuple):
 
     memory: Buffer
     buffer: Buffer | None
-    """The buffer with the payload; None where the payload was lent, or lies in a block."""
+    """The buffer with the payload; None where the payload lies in a block."""
     block: Block | None = None
     """The block with the payload, if the receiver is a neighbour."""
     is_message: bool = False
@@ -79,10 +79,6 @@ class Payloads:
             return False
         return self._membership.members[to] in self._neighbours
 
-    def lend(self, values: Buffer, to: int) -> Handle:
-        """Note values that stay as they are until the superstep has ended; return their handle."""
-        return self._add(Staged(values, None), to)
-
     def _add(self, staged: Staged, to: int) -> Handle:
         memory = staged.memory
         number = self._numbers[to]
@@ -97,15 +93,6 @@ class Payloads:
         """Return what has been staged for a process, after the number of the first payload."""
         staged = self._staged.pop(to, ())
         return self._numbers[to] - len(staged), staged
-
-    def copy_lent(self) -> None:
-        """Copy what was lent: it may be sent after the superstep has ended here."""
-        for staged in self._staged.values():
-            for index, (memory, buffer, block, _) in enumerate(staged):
-                if buffer is None and block is None:
-                    copy = self._link.buffers.take(len(memory))
-                    copy[: len(memory)] = memory
-                    staged[index] = Staged(copy[: len(memory)], copy)
 
     def drop_staged(self) -> None:
         """Give back memory of payloads that belong to no entry: their put has failed."""
@@ -143,39 +130,8 @@ class Payloads:
         """See :meth:`bsplib.backends.base.Port.fetch`."""
         payload = self._find(handle)
         if payload.memory is None:
-            self._start({})
+            self._start()
         return self._arrived(payload).data
-
-    def are_to_be_received(self) -> bool:
-        """Tell whether payloads have been announced of which no receive has started."""
-        return bool(self._not_started)
-
-    def receive(self, landings: Iterable[tuple[Handle, memoryview]]) -> None:
-        """See :meth:`bsplib.backends.base.Port.receive`.
-
-        All other payloads that have been announced are received, too, so that the senders can
-        send at the same time.
-        """
-        if not self._not_started:
-            return
-        places = {}
-        for handle, memory in landings:
-            payload = self._find(handle)
-            if payload.memory is None:
-                places[payload] = flat(memory)
-        self._start(places)
-
-    def land(self, handle: Handle, memory: memoryview) -> None:
-        """See :meth:`bsplib.backends.base.Port.land`.
-
-        A payload is received there if its receive has not started yet.
-        """
-        payload = self._find(handle)
-        if payload.memory is None:
-            self._start({payload: flat(memory)})
-        came = self._arrived(payload)
-        if not payload.is_in_place:
-            memory[:] = came.data
 
     def _arrived(self, payload: Payload) -> Buffer:
         """Wait for a payload that is being received, and return it."""
@@ -188,17 +144,17 @@ class Payloads:
         key = handle[:2]
         return self._here[key] if key in self._here else self._here_before[key]
 
-    def _start(self, places: Mapping[Payload, Buffer]) -> None:
-        """Start to receive all payloads of open posts."""
+    def _start(self) -> None:
+        """Start to receive all payloads of open posts, so that the senders can send together."""
         posts, self._not_started = self._not_started, []
-        self._link.start_payloads(posts, places)
+        self._link.start_payloads(posts)
 
     # -- the end of a superstep -------------------------------------------------------------
 
     def await_all(self) -> None:
         """Wait for all payloads of this superstep."""
         if self._not_started:
-            self._start({})
+            self._start()
         for payload in self._here.values():
             if not payload.is_here():
                 self._link.wait(payload.is_here)

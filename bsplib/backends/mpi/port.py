@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -144,31 +144,10 @@ class MpiPort(Port):
         """See :meth:`Port.stage_message`."""
         return self._payloads.stage(nbytes, to, is_message=True)
 
-    def lend(self, values: NDArray[Any], to: int) -> Handle | None:
-        """See :meth:`Port.lend`; at the end of an oblivious superstep the values are copied."""
-        if self._payloads.is_for_neighbour(to):
-            return None
-        return self._payloads.lend(values.reshape(-1).view(np.uint8), to)
-
     @with_own_errors
     def fetch(self, handle: Handle) -> memoryview:
         """See :meth:`Port.fetch`."""
         return self._payloads.fetch(handle)
-
-    @property
-    def receives_in_place(self) -> bool:
-        """See :attr:`Port.receives_in_place`."""
-        return self._payloads.are_to_be_received()
-
-    @with_own_errors
-    def receive(self, landings: Iterable[tuple[Handle, memoryview]]) -> None:
-        """See :meth:`Port.receive`."""
-        self._payloads.receive(landings)
-
-    @with_own_errors
-    def land(self, handle: Handle, memory: memoryview) -> None:
-        """See :meth:`Port.land`."""
-        self._payloads.land(handle, memory)
 
     # -- supersteps -------------------------------------------------------------------------
 

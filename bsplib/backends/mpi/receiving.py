@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import marshal
 from collections import defaultdict, deque
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from mpi4py import MPI
@@ -30,7 +29,7 @@ class Place(NamedTuple):
 class Payload:
     """A payload: one that another process sends here, or one of this process for itself."""
 
-    __slots__ = ("_among", "_requests", "buffer", "is_in_place", "memory", "nbytes", "place")
+    __slots__ = ("_among", "_requests", "buffer", "memory", "nbytes", "place")
 
     def __init__(
         self,
@@ -45,9 +44,7 @@ class Payload:
         self.memory = memory
         """Where it is, or will be; None before its receive has started."""
         self.buffer = buffer
-        """The buffer in which it is; None if it is in memory of the program."""
-        self.is_in_place = False
-        """It is received where it will land."""
+        """The buffer in which it is; None where it has none of its own."""
         self._requests: list[MPI.Request] = []
         self._among: set[Payload] = set()
 
@@ -189,27 +186,18 @@ class Inflow:
         earlier = list(self._payloads)
         return earlier[: earlier.index(post)]
 
-    def start_payloads(self, last: Post, places: Mapping[Payload, Buffer]) -> None:
+    def start_payloads(self, last: Post) -> None:
         """Start to receive the payloads of a post, after those of earlier ones.
 
         All these posts have been read.
-
-        Args:
-            last: the post.
-            places: memory of the program for some of the payloads.
         """
         while last in self._payloads:
             post = self._payloads.popleft()
             for payload in post.payloads or ():
                 if payload.place is not None:
                     continue
-                memory = places.get(payload)
-                buffer = None
-                payload.is_in_place = memory is not None
-                if memory is None:
-                    buffer = self._buffers.take(payload.nbytes)
-                    memory = buffer[: payload.nbytes]
-                payload.receive(self, post.source, PAYLOADS, memory, buffer)
+                buffer = self._buffers.take(payload.nbytes)
+                payload.receive(self, post.source, PAYLOADS, buffer[: payload.nbytes], buffer)
 
     def drop(self) -> bool:
         """Receive for nobody what has not been received; tell whether nothing is left."""
@@ -218,15 +206,10 @@ class Inflow:
         while self._payloads and self._payloads[0].has_body():
             post = self._payloads[0]
             post.read()
-            self.start_payloads(post, {})
+            self.start_payloads(post)
             self._dropped += post.payloads or ()
         self._dropped = [payload for payload in self._dropped if not payload.is_here()]
         return not (self._payloads or self._dropped)
-
-
-def flat(memory: Any) -> Buffer:
-    """Return contiguous memory as bytes."""
-    return np.frombuffer(memory, np.uint8)
 
 
 # -- the posts of one group that have come for one process ----------------------------------------
