@@ -1,10 +1,11 @@
 """The laws of what is counted, supersteps and bytes of h-relations: found exactly, or not at all.
 
 A law is a sum of at most three terms of a BSP program: a growth of the sizes, times a function of
-p, or the elements of a block. Its coefficients are fractions, and it gives every value of the runs
-to the digit. In each variable that it uses the runs have more values than the law has functions of
-this variable, and three at least: fewer values are met by too many laws. Where no sum holds for
-all runs there may be a maximum of two terms, or a branch: then the runs show both sides.
+p, or the elements of a block; where there is none, of two with a part of a size that is rounded.
+Its coefficients are fractions, and it gives every value of the runs to the digit. In each variable
+that it uses the runs have more values than the law has functions of this variable, and three at
+least: fewer values are met by too many laws. Where no sum holds for all runs there may be a maximum
+of two terms, or a branch: then the runs show both sides.
 
 Several laws may hold for all runs. They are all kept; where they differ, nobody knows more.
 
@@ -32,9 +33,8 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
     Values = Mapping[str, Vector]
 
-_PARTS = 192
-"""Coefficients are whole multiples of 1/192: halves of halves and so on, and thirds, which only
-sums of squares have."""
+_PARTS = 960
+"""Coefficients are whole multiples of 1/960: halves of halves and so on, thirds and fifths."""
 _EXACT = 1e-9
 _LEAST_VALUES = 3
 """Of a variable on which a law depends: two values are met by a law of any term."""
@@ -103,7 +103,7 @@ def _laws_of(
     sample = _once({name: np.array(array) for name, array in named}, np.array(counts))
     if sample is None:
         return ()
-    found = _sums(sample)
+    found = _sums(sample) or _sums(sample, most=2, rounded=True)
     # A term whose function of p has few values in the runs is no law, but may rival one.
     weak = _sums(sample, most=1, grids=True) if grids or not found else []
     if not found or found[0].weight > _SIMPLE:
@@ -135,15 +135,28 @@ def _once(values: dict[str, Vector], counts: Vector) -> _Sample | None:
 # -- sums of terms ----------------------------------------------------------------------------
 
 
-def _sums(sample: _Sample, most: int = 3, *, grids: bool = False) -> list[Law]:
-    """Return the sums of the least number of terms that give all values, by weight."""
+def _sums(
+    sample: _Sample, most: int = 3, *, grids: bool = False, rounded: bool = False
+) -> list[Law]:
+    """Return the sums of the least number of terms that give all values, by weight.
+
+    Args:
+        sample: the values.
+        most: greatest number of terms.
+        grids: terms of grids need not show three values of their function.
+        rounded: of the growths of a size, take itself and those that round it.
+    """
     counts = sample.counts
     if (counts == counts[0]).all():
         return [Law(f"{counts[0]:.17g}", 0)]
     used = _used(sample)
     if any(len(set(sample.values[name].tolist())) < _LEAST_VALUES for name in used):
         return []
-    terms, columns = _columns(used, sample.values)
+    sizes = [name for name in used if name != PROCESSES]
+    growths = _rounded(sizes, sample.values) if rounded else _growths(sizes)
+    if not growths:
+        return []
+    terms, columns = _columns(used, sample.values, growths)
     for count in range(1, min(most, len(counts) - 1) + 1):
         limit = _SIMPLE if count == 3 else 99
         chosen = [place for place, term in enumerate(terms) if term.weight <= limit]
@@ -224,9 +237,9 @@ def _law(
     fractions = [Fraction(round(float(factor) * _PARTS), _PARTS) for factor in factors]
     exact = columns @ np.array([float(each) for each in fractions])
     allowed = _EXACT * np.maximum(np.abs(sample.counts), 1)
-    thirds = any(each.denominator % 3 == 0 for each in fractions)
-    if thirds and not any("**" in term.text for term in terms):
-        return None
+    odd = [each.denominator % 3 == 0 or each.denominator % 5 == 0 for each in fractions]
+    if any(odd) and len(terms) > 2 and not any("**" in term.text for term in terms):
+        return None  # three such numbers meet too much; sums of squares have thirds
     if 0 in fractions or not (np.abs(exact - sample.counts) <= allowed).all():
         return None
     if not _told_apart(terms, sample):
@@ -238,8 +251,8 @@ def _law(
         if functions != {""} and values <= len(functions):
             return None
     weight = sum(
-        term.weight + 1 + (each.denominator > 2)
-        for term, each in zip(terms, fractions, strict=True)
+        term.weight + 1 + (each.denominator > 2) + is_odd
+        for term, each, is_odd in zip(terms, fractions, odd, strict=True)
     )
     text = " + ".join(
         _product(each, term.text) for each, term in zip(fractions, terms, strict=True)
@@ -340,15 +353,17 @@ _BLOCKS = (
 _OF_BLOCKS = frozenset(name for _, name, _ in _BLOCKS) - {name for name, _ in _OF_P}
 
 
-def _columns(used: Sequence[str], values: Values) -> tuple[list[CountedTerm], Vector]:
-    """Return the terms in some variables with their values; of equal ones the simplest.
+def _columns(
+    used: Sequence[str], values: Values, growths: Sequence[tuple[str, int]]
+) -> tuple[list[CountedTerm], Vector]:
+    """Return the terms in some variables with their values, the simplest first.
 
     Terms that differ at other points than these are kept: they are laws that differ there.
     """
     part = functools.cache(lambda text: _part(text, values))
     terms: list[CountedTerm] = []
     columns: list[Vector] = []
-    for term in sorted(_terms(used), key=lambda each: each.weight):
+    for term in sorted(_terms(used, growths), key=lambda each: each.weight):
         in_blocks = term.parts[1] in _OF_BLOCKS or ("ceil(" in term.text and "/grid" in term.text)
         texts = [term.text] if in_blocks else [text for text in term.parts if text]
         product = np.ones_like(values[used[0]])
@@ -371,10 +386,10 @@ def _part(text: str, values: Values) -> Vector | None:
         return None
 
 
-def _terms(used: Sequence[str]) -> Iterator[CountedTerm]:
+def _terms(used: Sequence[str], growths: Sequence[tuple[str, int]]) -> Iterator[CountedTerm]:
     sizes = [name for name in used if name != PROCESSES]
     of_p = [("", 0), *_OF_P] if PROCESSES in used else [("", 0)]
-    for growth, weight in _growths(sizes):
+    for growth, weight in growths:
         for function, more in of_p:
             if growth and function.startswith("1/"):
                 text = growth + function[1:]
@@ -400,6 +415,21 @@ def _growths(sizes: Sequence[str]) -> list[tuple[str, int]]:
     return found
 
 
+_TO_ROUND = ("{0}/2", "{0}/4", "{0}/8", "{0}/16", "sqrt({0})", "log2({0})")
+"""What a program makes a whole number of."""
+
+
+def _rounded(sizes: Sequence[str], values: Values) -> list[tuple[str, int]]:
+    """Return the growths that are rounded in some run, beside a constant and each size itself."""
+    found = []
+    for size, form in itertools.product(sizes, _TO_ROUND):
+        text = form.format(size)
+        exact = _part(text, values)
+        if exact is not None and (np.floor(exact) != exact).any():
+            found += [(f"floor({text})", 2), (f"ceil({text})", 2)]
+    return [("", 0), *((size, 1) for size in sizes), *found] if found else []
+
+
 # -- maxima and branches ----------------------------------------------------------------------
 
 
@@ -411,7 +441,8 @@ def _extremes(sample: _Sample) -> list[Law]:
     used = _used(sample)
     if any(len(set(sample.values[name].tolist())) < _LEAST_VALUES for name in used):
         return []
-    terms, columns = _columns(used, sample.values)
+    growths = _growths([name for name in used if name != PROCESSES])
+    terms, columns = _columns(used, sample.values, growths)
     positive = (columns > 0).all(axis=0)
     ratios = sample.counts[:, None] / np.where(positive, columns, 1.0)
     found = []

@@ -48,6 +48,24 @@ def test_blocks_of_whole_elements_are_found_exactly():
     assert predicted(law, sizes=(65, 129, 258, 515), counts=(2, 3, 5, 8)) == {8.0 * 128}
 
 
+@pytest.mark.parametrize(
+    ("law", "sizes"),
+    [
+        (lambda n, p: 8 * (n // 8), (100, 200, 400)),
+        (lambda n, p: 8 * (n // 16) * (p - 1), (100, 250, 400, 700)),
+        (lambda n, p: p + np.floor(np.sqrt(n)), (50, 100, 200, 400)),
+        (lambda n, p: 3 * np.floor(np.log2(n)), (64, 100, 200, 400)),
+    ],
+)
+def test_a_part_of_a_size_may_be_rounded(law, sizes):
+    assert predicted(law, sizes=sizes) == {float(law(4096, 32))}
+
+
+def test_a_program_may_cut_its_data_in_twelve_or_ten():
+    assert predicted(lambda n, p: 8 * n * (10 + p) / 12) == {8 * 4096 * 42 / 12}
+    assert predicted(lambda n, p: n / 10 * (p - 1)) == {4096 * 31 / 10}
+
+
 def test_noise_has_no_law():
     random = np.random.default_rng(1)
     assert not laws_of(*grid(lambda n, p: 8 * n + random.integers(0, 50)))
