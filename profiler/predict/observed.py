@@ -58,6 +58,8 @@ class Quantities(NamedTuple):
     """Bytes that all processes sent together."""
     imports: float = 0.0
     """Seconds in which the process that imported most imported modules."""
+    comm: float = 0.0
+    """Seconds that were spent on communication, without waiting for a core or for others."""
 
 
 NOTHING = Quantities(*[0.0] * 6)
@@ -71,7 +73,7 @@ class Observation:
     """The variables, with the number of processes as ``p``."""
     chains: dict[Chain, Quantities]
     elapsed_s: float
-    """The time in ``main``."""
+    """The time in ``main``, without waiting for a core."""
 
     def of(self, chain: Chain) -> Quantities:
         """Return what a chain has here, which may be nothing."""
@@ -148,8 +150,11 @@ def _typical(arranged: Sequence[_Arranged]) -> Observation:
         )
         for chain, each in found[0].items()
     }
-    elapsed = float(np.median([each.elapsed_s for each in arranged]))
-    return Observation(arranged[0].values, chains, elapsed)
+    elapsed = [
+        min(run.elapsed_s, sum(row.comp + row.imports + row.comm for row in sums.values()))
+        for run, sums in zip(arranged, found, strict=True)
+    ]
+    return Observation(arranged[0].values, chains, float(np.median(elapsed)))
 
 
 class _Arranged:
@@ -173,6 +178,8 @@ class _Arranged:
         self._group = records["group"][order].astype(np.intp)
         out, into = (side[order].astype(float) for side in h_relation(run))
         w, imports = computation_ns(run), imported(run)
+        comm = records["comm_calls"] + records["end"] - records["released"]
+        comm -= np.maximum(records["comm_ready"], 0)
         self._sent = out
         self._columns = np.stack(
             [
@@ -182,6 +189,7 @@ class _Arranged:
                 (w - np.minimum(imports.ns, w))[order] / 1e9,
                 calls_of_records(run)[order].astype(float),
                 np.minimum(imports.ns, w)[order] / 1e9,
+                np.maximum(comm, 0)[order] / 1e9,
             ]
         )
 
@@ -204,7 +212,7 @@ class _Arranged:
         for row, values in zip(greatest, self._columns, strict=True):
             np.maximum.at(row, cell, values)
         moved = np.bincount(cell, self._sent, len(cells))
-        found = np.concatenate([greatest[:-1], moved[None], greatest[-1:]])
+        found = np.concatenate([greatest[:-2], moved[None], greatest[-2:]])
         totals = np.zeros((len(found), len(self._run.groups), count))
         for total, row in zip(totals, found, strict=True):
             np.add.at(total, (group, cells % count), row)

@@ -179,10 +179,13 @@ class ProgramModel:
 
     @property
     def longest_s(self) -> float:
-        """The time in ``main`` of the longest run; infinite where programs charge their time."""
+        """The time of the longest run without imports; infinite where programs charge theirs."""
         if self.meta.get("charged"):
             return math.inf
-        return max(each.elapsed_s for each in self.observed.observations)
+        return max(
+            each.elapsed_s - sum(row.imports for row in each.chains.values())
+            for each in self.observed.observations
+        )
 
     @property
     def largest(self) -> Point:
