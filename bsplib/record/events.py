@@ -44,8 +44,7 @@ root.
   Win_unlock_all, Win_complete, and the flushes) has in ``PART`` the sums of the Put, Get and
   Accumulate calls since the last such call. These have their bytes in rows of their own, too: do
   not add both.
-* Win_post and Win_start have a row of ``PART`` without bytes for each process of their group. The
-  ``tag`` of Win_lock is 1 for an exclusive lock, and 0 for a shared one.
+* The ``tag`` of Win_lock is 1 for an exclusive lock, and 0 for a shared one.
 * A blocking receive or probe has a row of ``DONE`` with request 0 if its source or its tag were
   open (ANY_SOURCE, ANY_TAG); Sendrecv and Mrecv always have one. A probe has no bytes. mpi4py's
   ``recv`` of objects is Mprobe, where it waits, and Mrecv.
@@ -70,78 +69,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bsplib.record.shim import functions
+
 FORMAT = 1
 """Version of the file."""
 
-CALLS: tuple[str, ...] = (
-    # before and after everything, and what ends a program
-    *("Init", "Finalize", "Abort"),
-    # messages
-    *("Send", "Bsend", "Ssend", "Rsend", "Recv", "Sendrecv", "Sendrecv_replace"),
-    *("Isend", "Ibsend", "Issend", "Irsend", "Irecv", "Isendrecv", "Isendrecv_replace"),
-    *("Send_init", "Bsend_init", "Ssend_init", "Rsend_init", "Recv_init", "Start"),
-    *("Psend_init", "Precv_init", "Pready", "Pready_range", "Pready_list", "Parrived"),
-    *("Probe", "Iprobe", "Mprobe", "Improbe", "Mrecv", "Imrecv"),
-    *("Buffer_detach", "Buffer_flush"),
-    # requests
-    *("Wait", "Waitall", "Waitany", "Waitsome", "Test", "Testall", "Testany", "Testsome"),
-    *("Request_free", "Cancel"),
-    # collectives
-    *("Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv"),
-    *("Alltoall", "Alltoallv", "Alltoallw", "Reduce", "Allreduce", "Reduce_scatter"),
-    *("Reduce_scatter_block", "Scan", "Exscan"),
-    *("Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall", "Neighbor_alltoallv"),
-    "Neighbor_alltoallw",
-    *("Ibarrier", "Ibcast", "Igather", "Igatherv", "Iscatter", "Iscatterv", "Iallgather"),
-    *("Iallgatherv", "Ialltoall", "Ialltoallv", "Ialltoallw", "Ireduce", "Iallreduce"),
-    *("Ireduce_scatter", "Ireduce_scatter_block", "Iscan", "Iexscan"),
-    *("Ineighbor_allgather", "Ineighbor_allgatherv", "Ineighbor_alltoall"),
-    *("Ineighbor_alltoallv", "Ineighbor_alltoallw"),
-    *("Barrier_init", "Bcast_init", "Gather_init", "Gatherv_init", "Scatter_init"),
-    *("Scatterv_init", "Allgather_init", "Allgatherv_init", "Alltoall_init", "Alltoallv_init"),
-    *("Alltoallw_init", "Reduce_init", "Allreduce_init", "Reduce_scatter_init"),
-    *("Reduce_scatter_block_init", "Scan_init", "Exscan_init", "Neighbor_allgather_init"),
-    *("Neighbor_allgatherv_init", "Neighbor_alltoall_init", "Neighbor_alltoallv_init"),
-    "Neighbor_alltoallw_init",
-    # communicators
-    *("Comm_dup", "Comm_dup_with_info", "Comm_idup", "Comm_idup_with_info", "Comm_create"),
-    *("Comm_create_group", "Comm_create_from_group", "Comm_split", "Comm_split_type"),
-    *("Cart_create", "Cart_sub", "Graph_create", "Dist_graph_create"),
-    *("Dist_graph_create_adjacent", "Intercomm_create", "Intercomm_create_from_groups"),
-    *("Intercomm_merge", "Comm_spawn", "Comm_spawn_multiple", "Comm_accept", "Comm_connect"),
-    *("Comm_join", "Comm_free", "Comm_disconnect"),
-    # windows
-    *("Win_create", "Win_allocate", "Win_allocate_shared", "Win_create_dynamic", "Win_free"),
-    *("Win_fence", "Win_lock", "Win_lock_all", "Win_unlock", "Win_unlock_all", "Win_flush"),
-    *("Win_flush_all", "Win_flush_local", "Win_flush_local_all", "Win_post", "Win_start"),
-    *("Win_complete", "Win_wait", "Win_test", "Win_sync", "Put", "Get", "Accumulate"),
-    *("Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rput", "Rget", "Raccumulate"),
-    "Rget_accumulate",
-    # files
-    *("File_open", "File_close", "File_delete", "File_sync", "File_set_size"),
-    *("File_preallocate", "File_set_view"),
-    *(
-        f"File_{way}{place}{end}"
-        for way in ("read", "write")
-        for place in ("", "_at", "_shared")
-        for end in ("", "_all")
-        if (place, end) != ("_shared", "_all")
-    ),
-    *("File_read_ordered", "File_write_ordered"),
-    *(
-        f"File_i{way}{place}{end}"
-        for way in ("read", "write")
-        for place in ("", "_at", "_shared")
-        for end in ("", "_all")
-        if (place, end) != ("_shared", "_all")
-    ),
-    *(
-        f"File_{way}{place}_{end}"
-        for way in ("read", "write")
-        for place in ("_all", "_at_all", "_ordered")
-        for end in ("begin", "end")
-    ),
-)
+CALLS = tuple(call.name for call in functions.CALLS)
 """Names of calls as MPI writes them; the number of a call is its position."""
 
 NUMBER = {name: number for number, name in enumerate(CALLS)}

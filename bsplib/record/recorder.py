@@ -35,24 +35,10 @@ from bsplib.record.mpi_import import MpiFinder
 from bsplib.record.recorded_program import (
     NO_CALL,
     PATIENCE_MS,
-    RANKS,
     RecordedProgram,
     rank_of_environment,
     say,
 )
-
-_SIZES = (
-    ("PMI_SIZE", "MPI_LOCALNRANKS"),
-    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
-)
-
-
-def _on_one_host() -> bool:
-    """Tell whether the launcher says that all ranks are on this host."""
-    for all_ranks, of_host in _SIZES:
-        if all_ranks in os.environ and os.environ[all_ranks] == os.environ.get(of_host):
-            return True
-    return not any(name in os.environ for name in RANKS)
 
 
 def _sampler() -> tuple[Any, str]:
@@ -117,7 +103,6 @@ class ShimRecorder:
             os.fsencode(job.by_hand),
             os.fsencode(job.recorded),
             ctypes.c_longlong(job.begin),
-            int(_on_one_host()),
             PATIENCE_MS,
         )
         self._kept: tuple[Any, ...] = (

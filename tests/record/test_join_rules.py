@@ -229,10 +229,9 @@ def with_window(nprocs):
     return makers
 
 
-def on_window(maker, name, enter, leave, *, group=(), **more):
-    """Make a call on the window; those of ``group`` are named by a post or a start."""
-    parts = [(rank, 0, 0) for rank in group]
-    maker.call(name, enter, leave, request=100 + maker.rank, parts=parts, line=enter, **more)
+def on_window(maker, name, enter, leave, **more):
+    """Make a call on the window."""
+    maker.call(name, enter, leave, request=100 + maker.rank, line=enter, **more)
 
 
 def waits_us(run, pid):
@@ -242,19 +241,6 @@ def waits_us(run, pid):
         for row in of_pid(run, pid)
         if row["released"] > row["arrive"]
     ]
-
-
-def test_a_wait_is_for_the_last_one_of_its_group_and_epochs_follow_each_other(joined):
-    target, *origins = makers = with_window(3)
-    for now in (0, 100):
-        on_window(target, "Win_post", now + 10, now + 11, group=[2, 1])
-        on_window(target, "Win_wait", now + 12, now + 95)
-        for origin, late in zip(origins, (60, 90 - now // 2), strict=True):
-            on_window(origin, "Win_start", now + 13, now + 14, group=[0])
-            on_window(origin, "Win_complete", now + late, now + late + 1)
-    run = joined(makers)
-    assert waits_us(run, 0) == [("Win.Wait", 12, 90), ("Win.Wait", 112, 160)]
-    assert culprits(run) == {(0, 1), (0, 2)}
 
 
 def locking(kinds=(1, 1), *, wanted=0):

@@ -79,27 +79,17 @@ def test_a_root_that_takes_long_to_gather_is_a_fan_in_at_any_price_of_a_byte(boo
     assert first.without_s == pytest.approx(ROUNDS * 2030e-6 - lost_s, rel=0.05)
 
 
-@pytest.mark.parametrize("posts", [True, False])
-def test_those_that_wait_for_a_message_begun_late_wait_less_if_it_is_mended(book, posts):
+def test_those_that_wait_for_a_message_begun_late_wait_less_if_it_is_mended(book):
     """The wait ends in the middle of a superstep of all, in a group that the late one is not in."""
     makers, now = makers_of(2), 0
     early, late = makers
-    for maker in makers if posts else ():
-        maker.call("Win_create", 1, 2, request=100)
     for _ in range(ROUNDS):
-        if posts:
-            early.call("Win_post", now + 5, now + 6, request=100, parts=[(1, 0, 0)], line=2)
-            late.call("Win_start", now + 5, now + 6, request=100, parts=[(0, 0, 0)], line=2)
-            early.call("Win_wait", now + 7, now + 5005, request=100, line=3)
-            late.call("Win_complete", now + 5001, now + 5002, request=100, line=4)
-        else:
-            early.call("Recv", now + 5, now + 5005, partner=1, into=8, line=3)
-            request = late.start("Isend", now + 5001, now + 5002, partner=0, out=8, line=4)
+        early.call("Recv", now + 5, now + 5005, partner=1, into=8, line=3)
+        request = late.start("Isend", now + 5001, now + 5002, partner=0, out=8, line=4)
         for maker in makers:
             maker.call("Barrier", now + 5010, now + 5015, line=5)
-        if not posts:
-            done = [(request, ev.NOBODY, 0, 0)]
-            late.call("Wait", now + 5016, now + 5017, comm=-1, done=done, line=6)
+        done = [(request, ev.NOBODY, 0, 0)]
+        late.call("Wait", now + 5016, now + 5017, comm=-1, done=done, line=6)
         now += 5020
     first = book(makers).verdict().sentences[0]
     assert (first.kind, first.who) == (FIXED, (1,))

@@ -15,13 +15,13 @@ from bsplib.record.joining.calls import BASE, FIRST_COLLECTIVE, Role
 from bsplib.record.joining.collectives import Collectives, gathered
 from bsplib.record.joining.description import described
 from bsplib.record.joining.figures import cpu_at, ready_at
-from bsplib.record.joining.messages import Messages, matched, together
+from bsplib.record.joining.messages import Messages, matched
 from bsplib.record.joining.numbering import distinct_numbers
 from bsplib.record.joining.ranks import NO_PROCESS, Ints, MpiCalls
 from bsplib.record.joining.steps import ALL, MESSAGES, Ends, ends_of_messages, found_ends
 from bsplib.record.joining.volumes import flows
 from bsplib.record.joining.waiting import WaitingTimes, Waits, blamed, waits_at
-from bsplib.record.joining.windows import late_targets, notices
+from bsplib.record.joining.windows import late_targets
 from bsplib.recording.line_sampler import BY_STATE, are_between, joined_samples
 from bsplib.recording.records import (
     FROM_SYSTEM,
@@ -47,7 +47,7 @@ _NO_FAMILY = (-2, -2)
 def assembled(calls: MpiCalls) -> Run:
     """Return the run of a program by the calls of its processes."""
     collectives = gathered(calls)
-    messages = together(matched(calls), notices(calls, collectives))
+    messages = matched(calls)
     ends = found_ends(calls, messages, collectives)
     laid = _Laid(calls, ends)
     late, arrive = late_targets(calls, collectives), laid.arrive[laid.of_end]

@@ -8,7 +8,7 @@ Which message a receive with an open source or tag got, MPI said when it was com
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -45,17 +45,11 @@ def matched(calls: MpiCalls) -> Messages:
     receive, arrival, source, tag = _receives(calls)
     sent = np.stack([calls.comm[send], calls.pid[send], calls.partner[send], calls.tag[send]])
     got = np.stack([calls.comm[receive], source, calls.pid[receive], tag])
-    got_by = pairs(_without_open_tags(sent, got), receive)
+    got_by = _pairs(_without_open_tags(sent, got), receive)
     post, came = np.full(len(send), -1, np.int64), np.full(len(send), -1, np.int64)
     known = got_by >= 0
     post[known], came[known] = receive[got_by[known]], arrival[got_by[known]]
     return Messages(send, post, came, calls.pid[send], calls.partner[send], calls.out[send])
-
-
-def together(*some: Messages) -> Messages:
-    """Return all of some messages."""
-    names = [each.name for each in fields(Messages)]
-    return Messages(*(np.concatenate([getattr(each, name) for each in some]) for name in names))
 
 
 def _sends(calls: MpiCalls) -> Ints:
@@ -111,7 +105,7 @@ def _without_open_tags(sent: Ints, got: Ints) -> tuple[Ints, Ints]:
     return channel[: sent.shape[1]], channel[sent.shape[1] :]
 
 
-def pairs(channels: tuple[Ints, Ints], receive: Ints) -> Ints:
+def _pairs(channels: tuple[Ints, Ints], receive: Ints) -> Ints:
     """Return for each send the position of its receive, -1 where there is none.
 
     Args:

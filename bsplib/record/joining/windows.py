@@ -1,9 +1,4 @@
-"""What windows let processes wait for: posts, the ends of epochs, and locks that others hold.
-
-A post tells each process of its group that it may begin, and the end of an epoch (Complete) tells
-each process of its group that all has come. So both are messages without bytes: the n-th Start
-that names a process waits for the n-th Post of that process that names the one that starts, and its
-Wait waits for the Complete.
+"""What windows let processes wait for: locks that others hold, and targets outside MPI.
 
 A lock, and a call that completes what was put or got under a lock, wait for another process in
 two cases that the records of the others show: one holds the same lock (one of the two locks
@@ -22,9 +17,8 @@ import numpy as np
 from bsplib.record.events import NUMBER
 from bsplib.record.joining.calls import Role
 from bsplib.record.joining.collectives import Collectives
-from bsplib.record.joining.messages import Messages, pairs
 from bsplib.record.joining.numbering import distinct_numbers
-from bsplib.record.joining.ranks import NO_PROCESS, Ints, MpiCalls
+from bsplib.record.joining.ranks import Ints, MpiCalls
 
 _CREATIONS = ("Win_create", "Win_allocate", "Win_allocate_shared", "Win_create_dynamic")
 _SHARED = 0
@@ -67,67 +61,6 @@ class _WindowCalls:
         """Return the calls of some names on windows of two or more processes."""
         among = np.isin(self.calls.call, [NUMBER[name] for name in names])
         return np.flatnonzero(among & (self.number >= 0))
-
-    def last_before_next(self, begins: Ints, ends: Ints) -> Ints:
-        """Return for each begin of an epoch the last end before the next begin; -1 for none.
-
-        Args:
-            begins: positions of calls, rising.
-            ends: positions of calls, rising.
-        """
-        both = np.concatenate([begins, ends])
-        local = distinct_numbers(np.stack([self.calls.pid[both], self.number[both]]))
-        width = len(self.calls.role) + 1
-        keys = local * width + both
-        begin, end = keys[: len(begins)], np.sort(keys[len(begins) :])
-        order = np.argsort(begin)
-        limit = np.append(begin[order][1:], np.iinfo(np.int64).max)
-        limit = np.minimum(limit, (local[: len(begins)][order] + 1) * width)
-        at = np.searchsorted(end, limit) - 1
-        found = np.full(len(begins), -1, np.int64)
-        known = at >= 0
-        known[known] = end[at[known]] > begin[order][known]
-        found[order[known]] = end[at[known]] % width
-        return found
-
-
-def notices(calls: MpiCalls, collectives: Collectives) -> Messages:
-    """Return the messages without bytes by which processes tell each other of epochs.
-
-    Args:
-        calls: all calls.
-        collectives: all collectives, among them those that made the windows.
-    """
-    windows = _WindowCalls(calls, collectives)
-    posts, starts = windows.of("Win_post"), windows.of("Win_start")
-    post, start = _told(windows, posts, starts)
-    complete = windows.last_before_next(starts, windows.of("Win_complete"))
-    wait = windows.last_before_next(posts, windows.of("Win_wait", "Win_test"))
-    completed = complete[np.searchsorted(starts, start)]
-    waited = wait[np.searchsorted(posts, post)]
-    # A library may let a Start return at once: then Complete waits for the post.
-    late = (calls.enter[post] > calls.leave[start]) & (completed >= 0)
-    begun = np.where(late, completed, start)
-    whole = (completed >= 0) & (waited >= 0)
-    send = np.concatenate([post, completed[whole]])
-    arrival = np.concatenate([begun, waited[whole]])
-    return Messages(
-        send, arrival, arrival, calls.pid[send], calls.pid[arrival], np.zeros_like(send)
-    )
-
-
-def _told(windows: _WindowCalls, posts: Ints, starts: Ints) -> tuple[Ints, Ints]:
-    """Return the posts and the starts that belong together, one element for each pair."""
-    calls = windows.calls
-    rows = calls.parts[calls.parts["partner"] != NO_PROCESS]
-    event, partner = rows["event"].astype(np.int64), rows["partner"].astype(np.int64)
-    posting, starting = (np.flatnonzero(np.isin(event, each)) for each in (posts, starts))
-    sent = np.stack([windows.number[event], calls.pid[event], partner])[:, posting]
-    got = np.stack([windows.number[event], partner, calls.pid[event]])[:, starting]
-    channel = distinct_numbers(np.concatenate([sent, got], axis=1))
-    got_by = pairs((channel[: len(posting)], channel[len(posting) :]), event[starting])
-    known = got_by >= 0
-    return event[posting[known]], event[starting[got_by[known]]]
 
 
 def late_targets(calls: MpiCalls, collectives: Collectives) -> LateTargets:

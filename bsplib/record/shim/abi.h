@@ -92,8 +92,6 @@ int PMPI_Comm_group(MPI_Comm, MPI_Group *);
 int PMPI_Comm_remote_group(MPI_Comm, MPI_Group *);
 int PMPI_Group_translate_ranks(MPI_Group, int, const int *, MPI_Group, int *);
 int PMPI_Group_free(MPI_Group *);
-int PMPI_Group_size(MPI_Group, int *);
-int PMPI_Win_get_group(MPI_Win, MPI_Group *);
 int PMPI_Topo_test(MPI_Comm, int *);
 int PMPI_Cartdim_get(MPI_Comm, int *);
 int PMPI_Cart_shift(MPI_Comm, int, int, int *, int *);

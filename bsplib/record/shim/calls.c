@@ -163,19 +163,13 @@ static void polled(struct call *call)
     rows_count--;
 }
 
-static void add_partner(struct call *call, int partner, int64_t out, int64_t in)
+static void add_part(struct call *call, int partner, int64_t out, int64_t in)
 {
-    struct part *part = place(PARTS, sizeof *part);
+    struct part *part = out || in ? place(PARTS, sizeof *part) : NULL;
     if (part) {
         *part = (struct part){call->index, partner, out, in};
         added(PARTS, sizeof *part);
     }
-}
-
-static void add_part(struct call *call, int partner, int64_t out, int64_t in)
-{
-    if (out || in)
-        add_partner(call, partner, out, in);
 }
 
 static void add_done(struct call *call, int64_t request, int source, int tag, int64_t in)

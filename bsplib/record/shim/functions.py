@@ -1,14 +1,19 @@
-"""The calls of MPI that the shim records: their parameters, and what each adds to its row.
+"""The calls of MPI that the shim records: what each does, and what it adds to its row.
 
-A line is ``names | parameters | before | after``. Parameters are named by :data:`PARAMETERS`, which
-has their types; the rules are the functions of ``rules.c``, with ``c`` as the call. ``before`` is
-executed before MPI is called, and ``after`` if the call has succeeded. Two parameters
-imply rules: ``comm`` is the communicator of the row; a ``status`` that the program ignores is
-replaced by one of the recorder. ``$sns`` stands for an array of counts; ``COUNT`` and ``DISPL`` for
-int or, in the variants for large counts, for MPI_Count and MPI_Aint.
+A line is ``ROLE: names | parameters | before | after``. What a role means says
+:class:`bsplib.record.joining.calls.Role`; a call without one is any other. Parameters are named by
+:data:`PARAMETERS`, which has their types; the rules are the functions of ``rules.c``, with ``c``
+as the call. ``before`` is executed before MPI is called, and ``after`` if the call has succeeded,
+or in any case if it begins with ``*``; then it is told the ``error``. Two parameters imply rules:
+``comm`` is the communicator of the row; a ``status`` that the program ignores is replaced by one of
+the recorder. ``$sns`` stands for an array of counts; ``COUNT`` and ``DISPL`` for int or, in the
+variants for large counts, for MPI_Count and MPI_Aint.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
 
 PARAMETERS = {
     "sb": "const void *sb",
@@ -38,6 +43,11 @@ PARAMETERS = {
     "request": "MPI_Request request",
     "info": "MPI_Info info",
     "flag": "int *flag",
+    "requests": "MPI_Request requests[]",
+    "statuses": "MPI_Status *statuses",
+    "index": "int *index",
+    "done": "int *done",
+    "indices": "int indices[]",
     "message": "MPI_Message *message",
     "parts": "int parts",
     "pn": "MPI_Count pn",
@@ -88,32 +98,36 @@ LARGE = {"COUNT": "MPI_Count", "DISPL": "MPI_Aint", "UNIT": "MPI_Aint"}
 SMALL = {"COUNT": "int", "DISPL": "int", "UNIT": "int"}
 
 MESSAGES = """
-Send Bsend Ssend Rsend | sb sn st dest tag comm | sends(c, dest, tag, sn, st)
-Isend Ibsend Issend Irsend | sb sn st dest tag comm req | sends(c, dest, tag, sn, st) | \
+SEND: Send Bsend Ssend Rsend | sb sn st dest tag comm | sends(c, dest, tag, sn, st)
+SEND_START: Isend Ibsend Issend Irsend | sb sn st dest tag comm req | \
+    sends(c, dest, tag, sn, st) | \
     started(c, req, NOTHING_ARRIVES)
 Send_init Bsend_init Ssend_init Rsend_init | sb sn st dest tag comm req | \
     sends(c, dest, tag, sn, st) | prepared(c, req, CALL_Start, NOTHING_ARRIVES)
-Recv | rb rn rt source tag comm status | receives(c, source, tag) | arrived(c, status)
-Irecv | rb rn rt source tag comm req | receives(c, source, tag) | \
+RECEIVE: Recv | rb rn rt source tag comm status | receives(c, source, tag) | arrived(c, status)
+RECEIVE_START: Irecv | rb rn rt source tag comm req | receives(c, source, tag) | \
     started(c, req, MESSAGE_ARRIVES)
 Recv_init | rb rn rt source tag comm req | receives(c, source, tag) | \
     prepared(c, req, CALL_Start, MESSAGE_ARRIVES)
-Sendrecv | sb sn st dest tag rb rn rt source rtag comm status | \
+BOTH: Sendrecv | sb sn st dest tag rb rn rt source rtag comm status | \
     sends(c, dest, tag, sn, st) | exchanged(c, status)
-Sendrecv_replace | rb sn st dest tag source rtag comm status | \
+BOTH: Sendrecv_replace | rb sn st dest tag source rtag comm status | \
     sends(c, dest, tag, sn, st) | exchanged(c, status)
-Isendrecv | sb sn st dest tag rb rn rt source rtag comm req | sends(c, dest, tag, sn, st) | \
+BOTH_START: Isendrecv | sb sn st dest tag rb rn rt source rtag comm req | \
+    sends(c, dest, tag, sn, st) | \
     started(c, req, MESSAGE_ARRIVES)
-Isendrecv_replace | rb sn st dest tag source rtag comm req | sends(c, dest, tag, sn, st) | \
+BOTH_START: Isendrecv_replace | rb sn st dest tag source rtag comm req | \
+    sends(c, dest, tag, sn, st) | \
     started(c, req, MESSAGE_ARRIVES)
-Probe | source tag comm status | receives(c, source, tag) | found(c, 1, status)
-Iprobe | source tag comm flag status | receives(c, source, tag) | found(c, *flag, status)
-Mprobe | source tag comm message status | receives(c, source, tag) | \
+PROBE: Probe | source tag comm status | receives(c, source, tag) | found(c, 1, status)
+POLL: Iprobe | source tag comm flag status | receives(c, source, tag) | found(c, *flag, status)
+PROBE: Mprobe | source tag comm message status | receives(c, source, tag) | \
     found(c, 1, status); probed(c, *message)
-Improbe | source tag comm flag message status | receives(c, source, tag) | \
+POLL: Improbe | source tag comm flag message status | receives(c, source, tag) | \
     found(c, *flag, status); if (*flag) probed(c, *message)
-Mrecv | rb rn rt message status | matched(c, *message) | arrived_at_last(c, status)
-Imrecv | rb rn rt message req | matched(c, *message) | started(c, req, MESSAGE_ARRIVES)
+RECEIVE: Mrecv | rb rn rt message status | matched(c, *message) | arrived_at_last(c, status)
+RECEIVE_START: Imrecv | rb rn rt message req | matched(c, *message) | \
+    started(c, req, MESSAGE_ARRIVES)
 Psend_init | sb parts pn st dest tag comm info req | sends(c, dest, tag, parts * pn, st) | \
     prepared(c, req, CALL_Start, NOTHING_ARRIVES)
 Precv_init | rb parts pn st source tag comm info req | receives(c, source, tag) | \
@@ -123,60 +137,86 @@ Pready_range | low high request
 Pready_list | count list request
 Parrived | request parts flag | | if (!*flag) polled(c)
 Buffer_detach | rb released
+START: Start | req | starts(c, *req)
+Startall | count requests | if (count > 0) starts(c, requests[0]) | \
+    * finish(); more_starts(count, requests, c->row->leave)
+COMPLETE: Wait | req status | MPI_Request was = *req; about(c, was) | \
+    * completed_one(c, error, was, req, status)
+COMPLETE: Test | req flag status | MPI_Request was = *req; about(c, was) | \
+    * if (!error && !*flag) polled(c); else completed_one(c, error, was, req, status)
+COMPLETE: Waitall | count requests statuses | look(count, requests, &statuses) | \
+    * completed_all(c, error, requests)
+COMPLETE: Testall | count requests flag statuses | look(count, requests, &statuses) | \
+    * if (!error && !*flag) polled(c); else completed_all(c, error, requests)
+COMPLETE: Waitany | count requests index status | look(count, requests, NULL); \
+    *index = MPI_UNDEFINED | * completed_at(c, *index, status)
+COMPLETE: Testany | count requests index flag status | look(count, requests, NULL); \
+    *index = MPI_UNDEFINED | \
+    * if (!error && !*flag) polled(c); else completed_at(c, *index, status)
+COMPLETE: Waitsome Testsome | count requests done indices statuses | \
+    look(count, requests, &statuses); *done = MPI_UNDEFINED | \
+    * if (!error && *done == 0) polled(c); else completed_some(c, *done, indices)
+Request_free | req | struct request *freed = about(c, *req) | if (freed) forget_request(freed)
+Cancel | req | about(c, *req)
 """
 
 COLLECTIVES = """
-Barrier | comm
-Bcast | rb sn st root comm | broadcasts(c, root, sn, st)
-Gather | sb sn st rb rn rt root comm | gathers(c, 1, root, sb, sn, st, rn, rt)
-Gatherv | sb sn st rb rns rds rt root comm | gathers_v(c, 1, root, sb, sn, st, $rns, rt)
-Scatter | sb sn st rb rn rt root comm | gathers(c, 0, root, rb, rn, rt, sn, st)
-Scatterv | sb sns sds st rb rn rt root comm | gathers_v(c, 0, root, rb, rn, rt, $sns, st)
-Allgather | sb sn st rb rn rt comm | allgathers(c, sb, sn, st, rn, rt)
-Allgatherv | sb sn st rb rns rds rt comm | allgathers_v(c, sb, sn, st, $rns, rt)
-Alltoall | sb sn st rb rn rt comm | all_to_all(c, sb, sn, st, rn, rt)
-Alltoallv | sb sns sds st rb rns rds rt comm | all_to_all_v(c, sb, $sns, ONE(st), $rns, ONE(rt))
-Alltoallw | sb sns sds sts rb rns rds rts comm | \
+ALL: Barrier | comm
+FROM_ROOT: Bcast | rb sn st root comm | broadcasts(c, root, sn, st)
+TO_ROOT: Gather | sb sn st rb rn rt root comm | gathers(c, 1, root, sb, sn, st, rn, rt)
+TO_ROOT: Gatherv | sb sn st rb rns rds rt root comm | gathers_v(c, 1, root, sb, sn, st, $rns, rt)
+FROM_ROOT: Scatter | sb sn st rb rn rt root comm | gathers(c, 0, root, rb, rn, rt, sn, st)
+FROM_ROOT: Scatterv | sb sns sds st rb rn rt root comm | gathers_v(c, 0, root, rb, rn, rt, $sns, st)
+ALL: Allgather | sb sn st rb rn rt comm | allgathers(c, sb, sn, st, rn, rt)
+ALL: Allgatherv | sb sn st rb rns rds rt comm | allgathers_v(c, sb, sn, st, $rns, rt)
+ALL: Alltoall | sb sn st rb rn rt comm | all_to_all(c, sb, sn, st, rn, rt)
+ALL: Alltoallv | sb sns sds st rb rns rds rt comm | \
+    all_to_all_v(c, sb, $sns, ONE(st), $rns, ONE(rt))
+ALL: Alltoallw | sb sns sds sts rb rns rds rts comm | \
     all_to_all_v(c, sb, $sns, EACH(sts), $rns, EACH(rts))
-Reduce | sb rb sn st op root comm | reduces(c, root, sb, sn, st)
-Allreduce | sb rb sn st op comm | combines(c, sb, sn, st)
-Reduce_scatter | sb rb rns st op comm | reduces_parts(c, sb, $rns, st)
-Reduce_scatter_block | sb rb sn st op comm | reduces_blocks(c, sb, sn, st)
-Scan | sb rb sn st op comm | combines(c, sb, sn, st)
-Exscan | sb rb sn st op comm | combines_earlier(c, sb, sn, st)
-Neighbor_allgather | sb sn st rb rn rt comm | to_neighbours(c, SAME(sn), ONE(st), 0); \
+TO_ROOT: Reduce | sb rb sn st op root comm | reduces(c, root, sb, sn, st)
+ALL: Allreduce | sb rb sn st op comm | combines(c, sb, sn, st)
+ALL: Reduce_scatter | sb rb rns st op comm | reduces_parts(c, sb, $rns, st)
+ALL: Reduce_scatter_block | sb rb sn st op comm | reduces_blocks(c, sb, sn, st)
+PREFIX: Scan | sb rb sn st op comm | combines(c, sb, sn, st)
+PREFIX: Exscan | sb rb sn st op comm | combines_earlier(c, sb, sn, st)
+NEIGHBOURS: Neighbor_allgather | sb sn st rb rn rt comm | to_neighbours(c, SAME(sn), ONE(st), 0); \
     from_neighbours(c, SAME(rn), ONE(rt), 0)
-Neighbor_allgatherv | sb sn st rb rns rds rt comm | to_neighbours(c, SAME(sn), ONE(st), 0); \
+NEIGHBOURS: Neighbor_allgatherv | sb sn st rb rns rds rt comm | \
+    to_neighbours(c, SAME(sn), ONE(st), 0); \
     from_neighbours(c, $rns, ONE(rt), 1)
-Neighbor_alltoall | sb sn st rb rn rt comm | to_neighbours(c, SAME(sn), ONE(st), 0); \
+NEIGHBOURS: Neighbor_alltoall | sb sn st rb rn rt comm | to_neighbours(c, SAME(sn), ONE(st), 0); \
     from_neighbours(c, SAME(rn), ONE(rt), 0)
-Neighbor_alltoallv | sb sns sds st rb rns rds rt comm | to_neighbours(c, $sns, ONE(st), 1); \
+NEIGHBOURS: Neighbor_alltoallv | sb sns sds st rb rns rds rt comm | \
+    to_neighbours(c, $sns, ONE(st), 1); \
     from_neighbours(c, $rns, ONE(rt), 1)
-Neighbor_alltoallw | sb sns sas sts rb rns ras rts comm | to_neighbours(c, $sns, EACH(sts), 1); \
+NEIGHBOURS: Neighbor_alltoallw | sb sns sas sts rb rns ras rts comm | \
+    to_neighbours(c, $sns, EACH(sts), 1); \
     from_neighbours(c, $rns, EACH(rts), 1)
 """
 """Each has a non-blocking and a persistent variant with the same rule."""
 
 COMMUNICATORS = """
-Comm_dup | comm made | | makes(c, made, BY_ALL)
-Comm_dup_with_info | comm info made | | makes(c, made, BY_ALL)
-Comm_idup | comm made req | | copies(c, made, req)
-Comm_idup_with_info | comm info made req | | copies(c, made, req)
-Comm_create | comm group made | | makes(c, made, BY_ALL)
+ALL: Comm_dup | comm made | | makes(c, made, BY_ALL)
+ALL: Comm_dup_with_info | comm info made | | makes(c, made, BY_ALL)
+ALL: Comm_idup | comm made req | | copies(c, made, req)
+ALL: Comm_idup_with_info | comm info made req | | copies(c, made, req)
+ALL: Comm_create | comm group made | | makes(c, made, BY_ALL)
 Comm_create_group | comm group key made | | makes(c, made, BY_SOME)
 Comm_create_from_group | group text info handler made
-Comm_split | comm colour key made | | makes(c, made, BY_ALL)
-Comm_split_type | comm colour key info made | | makes(c, made, BY_ALL)
-Cart_create | comm count ints more_ints reorder made | | makes(c, made, BY_ALL)
-Cart_sub | comm ints made | | makes(c, made, BY_ALL)
-Graph_create | comm count ints more_ints reorder made | | makes(c, made, BY_ALL)
-Dist_graph_create | comm count ints more_ints weights more_weights info reorder made | | \
+ALL: Comm_split | comm colour key made | | makes(c, made, BY_ALL)
+ALL: Comm_split_type | comm colour key info made | | makes(c, made, BY_ALL)
+ALL: Cart_create | comm count ints more_ints reorder made | | makes(c, made, BY_ALL)
+ALL: Cart_sub | comm ints made | | makes(c, made, BY_ALL)
+ALL: Graph_create | comm count ints more_ints reorder made | | makes(c, made, BY_ALL)
+ALL: Dist_graph_create | comm count ints more_ints weights more_weights info reorder made | | \
     makes(c, made, BY_ALL)
-Dist_graph_create_adjacent | comm count ints weights degree more_ints more_weights info reorder \
+ALL: Dist_graph_create_adjacent | \
+    comm count ints weights degree more_ints more_weights info reorder \
     made | | makes(c, made, BY_ALL)
 Intercomm_create | comm count peer key tag made | | makes(c, made, BY_SOME)
 Intercomm_create_from_groups | group key other_group degree text info handler made
-Intercomm_merge | comm high made | | makes(c, made, BY_ALL)
+ALL: Intercomm_merge | comm high made | | makes(c, made, BY_ALL)
 Comm_spawn | command vector count info root comm made codes | spawned() | makes(c, made, BY_SOME)
 Comm_spawn_multiple | count commands vectors ints infos root comm made codes | spawned() | \
     makes(c, made, BY_SOME)
@@ -187,36 +227,37 @@ Comm_free Comm_disconnect | freed | on_comm(c, *freed) | if (c->comm) c->comm->f
 """
 
 WINDOWS = """
-Win_create | base size unit info comm wins | | opened(c, (uintptr_t)*wins, 0)
-Win_allocate Win_allocate_shared | size unit info comm base wins | | \
+ALL: Win_create | base size unit info comm wins | | opened(c, (uintptr_t)*wins, 0)
+ALL: Win_allocate Win_allocate_shared | size unit info comm base wins | | \
     opened(c, (uintptr_t)*wins, 0)
-Win_create_dynamic | info comm wins | | opened(c, (uintptr_t)*wins, 0)
-Win_free | wins | struct held *held = on_held(c, (uintptr_t)*wins, 0) | if (held) let_go(held)
-Win_fence | assertion win | epoch_ends(c, win, -1)
-Win_lock | lock rank assertion win | locks(c, win, rank, lock)
+ALL: Win_create_dynamic | info comm wins | | opened(c, (uintptr_t)*wins, 0)
+ALL: Win_free | wins | struct held *held = on_held(c, (uintptr_t)*wins, 0) | if (held) let_go(held)
+ALL: Win_fence | assertion win | epoch_ends(c, win, -1)
+TARGET: Win_lock | lock rank assertion win | locks(c, win, rank, lock)
 Win_lock_all | assertion win | on_held(c, (uintptr_t)win, 0)
-Win_unlock Win_flush Win_flush_local | rank win | epoch_ends(c, win, rank)
+TARGET: Win_unlock Win_flush | rank win | epoch_ends(c, win, rank)
+Win_flush_local | rank win | epoch_ends(c, win, rank)
 Win_unlock_all Win_flush_all Win_flush_local_all | win | epoch_ends(c, win, -1)
-Win_post Win_start | group assertion win | on_held(c, (uintptr_t)win, 0) | \
-    names_partners(c, win, group)
+Win_post Win_start | group assertion win | on_held(c, (uintptr_t)win, 0)
 Win_complete | win | epoch_ends(c, win, -1)
 Win_wait Win_sync | win | on_held(c, (uintptr_t)win, 0)
 Win_test | win flag | on_held(c, (uintptr_t)win, 0) | if (!*flag) polled(c)
-Put | sb sn st rank disp tn tt win | accesses(c, win, rank, volume(sn, st), 0)
-Get | rb sn st rank disp tn tt win | accesses(c, win, rank, 0, volume(sn, st))
-Accumulate | sb sn st rank disp tn tt op win | accesses(c, win, rank, volume(sn, st), 0)
-Get_accumulate | sb sn st rb rn rt rank disp tn tt op win | \
+PUT: Put | sb sn st rank disp tn tt win | accesses(c, win, rank, volume(sn, st), 0)
+GET: Get | rb sn st rank disp tn tt win | accesses(c, win, rank, 0, volume(sn, st))
+PUT: Accumulate | sb sn st rank disp tn tt op win | accesses(c, win, rank, volume(sn, st), 0)
+GET_AND_PUT: Get_accumulate | sb sn st rb rn rt rank disp tn tt op win | \
     accesses(c, win, rank, volume(sn, st), volume(rn, rt))
-Fetch_and_op | sb rb st rank disp op win | accesses(c, win, rank, volume(1, st), volume(1, st))
-Compare_and_swap | sb cb rb st rank disp win | \
+GET_AND_PUT: Fetch_and_op | sb rb st rank disp op win | \
     accesses(c, win, rank, volume(1, st), volume(1, st))
-Rput | sb sn st rank disp tn tt win req | accesses(c, win, rank, volume(sn, st), 0) | \
+GET_AND_PUT: Compare_and_swap | sb cb rb st rank disp win | \
+    accesses(c, win, rank, volume(1, st), volume(1, st))
+PUT: Rput | sb sn st rank disp tn tt win req | accesses(c, win, rank, volume(sn, st), 0) | \
     started(c, req, NOTHING_ARRIVES)
-Rget | rb sn st rank disp tn tt win req | accesses(c, win, rank, 0, volume(sn, st)) | \
+GET: Rget | rb sn st rank disp tn tt win req | accesses(c, win, rank, 0, volume(sn, st)) | \
     started(c, req, NOTHING_ARRIVES)
-Raccumulate | sb sn st rank disp tn tt op win req | \
+PUT: Raccumulate | sb sn st rank disp tn tt op win req | \
     accesses(c, win, rank, volume(sn, st), 0) | started(c, req, NOTHING_ARRIVES)
-Rget_accumulate | sb sn st rb rn rt rank disp tn tt op win req | \
+GET_AND_PUT: Rget_accumulate | sb sn st rb rn rt rank disp tn tt op win req | \
     accesses(c, win, rank, volume(sn, st), volume(rn, rt)) | started(c, req, NOTHING_ARRIVES)
 """
 
@@ -253,7 +294,56 @@ def _files() -> str:
         for name, at in (("_all", ""), ("_at_all", "offset "), ("_ordered", "")):
             lines.append(f"File_{way}{name}_begin | file {at}{buffer} sn st | {_READ}")
             lines.append(f"File_{way}{name}_end | file {buffer} status | {_READ} | {after}")
-    return "\n".join(lines)
+    return "\n".join(f"FILE: {line}" for line in lines)
 
 
-FILES = _files()
+class Function(NamedTuple):
+    """A call of MPI: its name without MPI_, its role, its parameters by name, and its rules."""
+
+    name: str
+    role: str
+    parameters: tuple[str, ...]
+    before: str
+    after: str
+
+
+def _read(table: str) -> Iterator[Function]:
+    for line in table.strip().splitlines():
+        names, parameters, before, after = (*map(str.strip, line.split("|")), "", "", "")[:4]
+        role, colon, called = names.partition(": ")
+        for name in (called or names).split():
+            yield Function(
+                name, role if colon else "OTHER", tuple(parameters.split()), before, after
+            )
+
+
+def _collectives() -> Iterator[Function]:
+    """Yield each collective, its non-blocking and its persistent variant."""
+    for blocking in _read(COLLECTIVES):
+        name, parameters = blocking.name, blocking.parameters
+        yield blocking
+        yield blocking._replace(
+            name=f"I{name.lower()}",
+            parameters=(*parameters, "req"),
+            after="started(c, req, NOTHING_ARRIVES)",
+        )
+        yield blocking._replace(
+            name=f"{name}_init",
+            role="OTHER",
+            parameters=(*parameters, "info", "req"),
+            after="prepared(c, req, CALL_Start, NOTHING_ARRIVES)",
+        )
+
+
+BY_HAND = (
+    Function("Init", "INIT", (), "", ""),
+    Function("Finalize", "FINALIZE", (), "", ""),
+    Function("Abort", "OTHER", (), "", ""),
+)
+"""Their wrappers are in ``by_hand.c``."""
+GENERATED = (
+    *(each for table in (MESSAGES, COMMUNICATORS, WINDOWS, _files()) for each in _read(table)),
+    *_collectives(),
+)
+CALLS = (*BY_HAND, *GENERATED)
+"""All calls; the number of a call in a row is its position."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 import ctypes
 import re
 import sys
-from collections.abc import Container, Iterator
-from dataclasses import dataclass
+from collections.abc import Container
 from pathlib import Path
 
-from bsplib.record.events import CALLS
 from bsplib.record.shim import functions
+from bsplib.record.shim.functions import Function
 
 FOLDER = Path(__file__).parent
 ORDER = ("rows.c", "file.c", "stacks.c", "known.c", "calls.c", "rules.c", "recorder.c", "by_hand.c")
@@ -45,52 +44,10 @@ _MACROS = """
 """
 
 
-@dataclass(frozen=True)
-class Function:
-    """A call of MPI: its name without MPI_, the names of its parameters, and its rules."""
-
-    name: str
-    parameters: tuple[str, ...]
-    before: str
-    after: str
-
-    @property
-    def has_large(self) -> bool:
-        """Whether there is a variant for large counts."""
-        types = " ".join(functions.PARAMETERS[each] for each in self.parameters)
-        return re.search(r"\b(COUNT|DISPL|UNIT)\b", types) is not None
-
-
-def _read(table: str) -> Iterator[Function]:
-    for line in table.strip().splitlines():
-        names, parameters, before, after = (*map(str.strip, line.split("|")), "", "")[:4]
-        for name in names.split():
-            yield Function(name, tuple(parameters.split()), before, after)
-
-
-def _variants(blocking: Function) -> Iterator[Function]:
-    """Yield a collective, its non-blocking and its persistent variant."""
-    name, parameters, before = blocking.name, blocking.parameters, blocking.before
-    started, prepared = (
-        "started(c, req, NOTHING_ARRIVES)",
-        "prepared(c, req, CALL_Start, NOTHING_ARRIVES)",
-    )
-    yield blocking
-    yield Function(f"I{name.lower()}", (*parameters, "req"), before, started)
-    yield Function(f"{name}_init", (*parameters, "info", "req"), before, prepared)
-
-
-def all_functions() -> Iterator[Function]:
-    """Yield all calls of the tables."""
-    for table in (
-        functions.MESSAGES,
-        functions.COMMUNICATORS,
-        functions.WINDOWS,
-        functions.FILES,
-    ):
-        yield from _read(table)
-    for collective in _read(functions.COLLECTIVES):
-        yield from _variants(collective)
+def _has_large(function: Function) -> bool:
+    """Tell whether there is a variant for large counts."""
+    types = " ".join(functions.PARAMETERS[each] for each in function.parameters)
+    return re.search(r"\b(COUNT|DISPL|UNIT)\b", types) is not None
 
 
 def _types(text: str, types: dict[str, str]) -> str:
@@ -122,7 +79,8 @@ def wrapper(function: Function, *, large: bool) -> str:
         lines += [f"    {before};"]
     lines += ["    enter(c);", f"    int error = PMPI_{name}({given});", "    leave(c, error);"]
     if after:
-        lines += ["    if (error == MPI_SUCCESS) {", f"        {after};", "    }"]
+        when, rule = ("1", after[1:]) if after.startswith("*") else ("error == MPI_SUCCESS", after)
+        lines += [f"    if ({when}) {{", f"        {rule};", "    }"]
     lines += ["    finish();", "    return error;", "}"]
     return "\n".join(lines)
 
@@ -135,12 +93,14 @@ def source(names: Container[str], *, open_mpi: bool) -> str:
         open_mpi: whether its binary interface is that of Open MPI.
     """
     parts = ["#define OPEN_MPI" if open_mpi else "", _HEADS]
-    numbers = ", ".join(f"CALL_{name} = {number}" for number, name in enumerate(CALLS))
+    numbers = ", ".join(
+        f"CALL_{call.name} = {number}" for number, call in enumerate(functions.CALLS)
+    )
     parts += [(FOLDER / "abi.h").read_text(encoding="utf-8"), f"enum {{ {numbers} }};"]
     parts += [(FOLDER / name).read_text(encoding="utf-8") for name in ORDER]
     parts += [_MACROS]
-    for function in all_functions():
-        for large in (False, True) if function.has_large else (False,):
+    for function in functions.GENERATED:
+        for large in (False, True) if _has_large(function) else (False,):
             name = f"PMPI_{function.name}_c" if large else f"PMPI_{function.name}"
             if name in names:
                 parts.append(wrapper(function, large=large))
@@ -150,9 +110,9 @@ def source(names: Container[str], *, open_mpi: bool) -> str:
 def possible_names() -> list[str]:
     """Return the names of all functions that may be wrapped, as ``PMPI_Send``."""
     found = []
-    for function in all_functions():
+    for function in functions.GENERATED:
         found.append(f"PMPI_{function.name}")
-        if function.has_large:
+        if _has_large(function):
             found.append(f"PMPI_{function.name}_c")
     return found
 

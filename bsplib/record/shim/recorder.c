@@ -133,7 +133,8 @@ static void begin_recording(void)
     new_comm(MPI_COMM_WORLD, NULL, BY_ALL);
     new_comm(MPI_COMM_SELF, NULL, BY_ALL);
     pthread_atfork(NULL, NULL, in_forked_process);
-    if (!one_host && !(one_host = all_on_one_host()))
+    one_host = all_on_one_host();
+    if (!one_host)
         sample_clocks();
 }
 
@@ -236,7 +237,7 @@ static void close_recording(void)
 
 void bsp_record_setup(const char *folder, const char *header, char **join,
                                const char *by_hand, const char *recorded, long long begin,
-                               int on_one_host, int patience_ms)
+                               int patience_ms)
 {
     int count = 0;
     while (join && join[count])
@@ -253,7 +254,6 @@ void bsp_record_setup(const char *folder, const char *header, char **join,
     setup.process = getpid();
     setup.patience_ms = patience_ms;
     begin_ns = begin;
-    one_host = on_one_host;
     atexit(close_recording);
 }
 
@@ -278,11 +278,6 @@ void bsp_record_line(const char *text, long length)
 int bsp_record_was_initialized(void)
 {
     return was_initialized;
-}
-
-int bsp_record_rank(void)
-{
-    return my_rank;
 }
 
 /* The last that Python code does: no names of stacks from here on. */

@@ -95,6 +95,120 @@ static void prepared(struct call *c, MPI_Request *handle, int start_call, enum c
     c->row->bytes_out = c->row->bytes_in = 0;
 }
 
+/* A persistent request is started: its row is what was prepared. */
+static void starts(struct call *c, MPI_Request handle)
+{
+    struct request *request = find_request(handle);
+    c->row->call = CALL_Start;
+    if (!request)
+        return;
+    struct event *row = c->row, *start = &request->start;
+    request->number = ++last_number;
+    row->object = request->number;
+    row->flags |= start->flags;
+    row->comm = start->comm;
+    row->partner = start->partner;
+    row->tag = start->tag;
+    row->bytes_out = start->bytes_out;
+    row->bytes_in = start->bytes_in;
+}
+
+/* All requests of Startall but the first have rows that last for no time. */
+static void more_starts(int count, MPI_Request requests[], int64_t at)
+{
+    struct call call;
+    for (int i = 1; i < count && begin(&call, CALL_Start); i++) {
+        starts(&call, requests[i]);
+        call.row->enter = call.row->leave = at;
+        added(EVENTS, sizeof *call.row);
+        finish();
+    }
+}
+
+/* -- completion ------------------------------------------------------------------------------- */
+
+/* The handles before a call that completes requests, and statuses where the program ignores them.
+ * Only the thread that is recorded comes here, and no call that is recorded is inside another. */
+static struct {
+    int count, room;
+    MPI_Request *before;
+    MPI_Status *statuses, *own;
+} looked;
+
+static void look(int count, MPI_Request requests[], MPI_Status **statuses)
+{
+    looked.count = 0;
+    looked.statuses = NULL;
+    if (count > looked.room) {
+        MPI_Request *before = realloc(looked.before, count * sizeof *before);
+        MPI_Status *own = realloc(looked.own, count * sizeof *own);
+        looked.before = before ? before : looked.before;
+        looked.own = own ? own : looked.own;
+        if (!before || !own)
+            return; /* what the call completes is not recorded */
+        looked.room = count;
+    }
+    if (count <= 0)
+        return;
+    looked.count = count;
+    memcpy(looked.before, requests, count * sizeof *requests);
+    if (statuses && *statuses == MPI_STATUSES_IGNORE)
+        *statuses = memset(looked.own, 0, count * sizeof *looked.own);
+    looked.statuses = statuses ? *statuses : NULL;
+}
+
+static void completed(struct call *c, MPI_Request before, const MPI_Status *status)
+{
+    struct request *request = find_request(before);
+    if (!request || !request->number)
+        return;
+    c->row->flags |= COMPLETES;
+    if (request->completes == MESSAGE_ARRIVES)
+        add_done(c, request->number, code_of(status->MPI_SOURCE), status->MPI_TAG,
+                 cancelled(status) ? 0 : received(status));
+    else
+        add_done(c, request->number, NOBODY, MPI_ANY_TAG,
+                 request->completes == DATA_ARRIVE ? received(status) : 0);
+    if (request->persistent)
+        request->number = 0;
+    else
+        forget_request(request);
+}
+
+/* After an error, what is completed has no handle any more. */
+static void completed_one(struct call *c, int error, MPI_Request before, const MPI_Request *now,
+                          const MPI_Status *status)
+{
+    if (error == MPI_SUCCESS || *now == MPI_REQUEST_NULL)
+        completed(c, before, status);
+}
+
+static void completed_all(struct call *c, int error, const MPI_Request requests[])
+{
+    for (int i = 0; i < looked.count; i++)
+        completed_one(c, error, looked.before[i], &requests[i], &looked.statuses[i]);
+}
+
+static void completed_at(struct call *c, int index, const MPI_Status *status)
+{
+    if (index >= 0 && index < looked.count) /* MPI_UNDEFINED is negative */
+        completed(c, looked.before[index], status);
+}
+
+static void completed_some(struct call *c, int done, const int indices[])
+{
+    for (int i = 0; i < done; i++)
+        completed_at(c, indices[i], &looked.statuses[i]);
+}
+
+/* The object of a call about one request is its number, so that its polls are told apart. */
+static struct request *about(struct call *c, MPI_Request handle)
+{
+    struct request *request = find_request(handle);
+    c->row->object = request ? request->number : 0;
+    return request;
+}
+
 /* -- collectives ------------------------------------------------------------------------------ */
 
 enum { IS_ROOT = 1, IS_OTHER = 2 }; /* the root of an intracommunicator is both */
@@ -357,23 +471,4 @@ static void locks(struct call *c, MPI_Win win, int rank, int kind)
     on_held(c, (uintptr_t)win, 0);
     c->row->partner = code_of(rank);
     c->row->tag = kind == MPI_LOCK_EXCLUSIVE;
-}
-
-/* An epoch has begun with the processes of a group. */
-static void names_partners(struct call *c, MPI_Win win, MPI_Group group)
-{
-    int size = 0;
-    MPI_Group all;
-    if (PMPI_Group_size(group, &size) != MPI_SUCCESS || size == 0 ||
-        PMPI_Win_get_group(win, &all) != MPI_SUCCESS)
-        return;
-    int *own = malloc(size * sizeof(int)), *ranks = malloc(size * sizeof(int));
-    for (int i = 0; own && i < size; i++)
-        own[i] = i;
-    if (own && ranks && PMPI_Group_translate_ranks(group, size, own, all, ranks) == MPI_SUCCESS)
-        for (int i = 0; i < size; i++)
-            add_partner(c, code_of(ranks[i]), 0, 0);
-    free(own);
-    free(ranks);
-    PMPI_Group_free(&all);
 }
