@@ -1,4 +1,4 @@
-"""All orders of two processes over three supersteps keep what PROTOCOL.md of shm or mpi promises.
+"""All orders of two processes over three supersteps keep what PROTOCOL.md of shm promises.
 
 Each function below returns a part of the protocol as one process performs it, as it is or
 with something left out. The search has to find what goes wrong without it: otherwise the
@@ -180,32 +180,6 @@ def waking(me, left_out=None, poster_fences=False):
     return without(steps, left_out)
 
 
-def blocks_of_neighbours(me, left_out=None, messages=False, blocks=None):
-    """Stage a payload at each sync in a block that the other one has read, and send a head.
-
-    In the model a mark is the superstep of which the payload has been read: it only grows. A
-    message is read once more before the next sync, and lies in one of two blocks.
-    """
-    it, steps = 1 - me, []
-    for superstep in SUPERSTEPS:
-        count = blocks or 1 + messages
-        block, before = superstep % count, (superstep - 1) % count
-        if messages and superstep > 1:
-            steps += plain(Step("read", f"block {before} of {it}", superstep - 1))
-        if left_out != "mark":
-            steps += plain(Step("await", f"mark of {me}", superstep - 1 - messages))
-        steps += plain(Step("store", f"block {block} of {me}", superstep))
-        steps += order("release of blocks")
-        steps += plain(
-            Step("store", f"head of {me}", superstep), Step("await", f"head of {it}", superstep)
-        )
-        steps += order("acquire of blocks")
-        steps += plain(Step("read", f"block {block} of {it}", superstep))
-        steps += order("release of mark")
-        steps += plain(Step("store", f"mark of {it}", superstep - messages))
-    return without(steps, left_out)
-
-
 RIGHT = [
     (meetings, {}),
     (replies, {}),
@@ -216,8 +190,6 @@ RIGHT = [
     (runs_ahead, {"entries": 2}),
     (waking, {}),
     (waking, {"poster_fences": True}),
-    (blocks_of_neighbours, {}),
-    (blocks_of_neighbours, {"messages": True}),
 ]
 
 WRONG_EVERYWHERE = [
@@ -233,8 +205,6 @@ WRONG_EVERYWHERE = [
     (waking, {"left_out": "fence that wakes"}),
     (waking, {"left_out": "fence of the poster", "poster_fences": True}),
     (waking, {"left_out": "fence of the sleeper", "poster_fences": True}),
-    (blocks_of_neighbours, {"left_out": "mark"}),
-    (blocks_of_neighbours, {"messages": True, "blocks": 1}),
 ]
 
 WRONG_ON_ARM = [
@@ -255,9 +225,6 @@ WRONG_ON_ARM = [
     (runs_ahead, {"left_out": "acquire of posted"}),
     (runs_ahead, {"left_out": "release of consumed"}),
     (waking, {"left_out": "asleep before waited"}),
-    (blocks_of_neighbours, {"left_out": "release of blocks"}),
-    (blocks_of_neighbours, {"left_out": "acquire of blocks"}),
-    (blocks_of_neighbours, {"left_out": "release of mark"}),
 ]
 
 

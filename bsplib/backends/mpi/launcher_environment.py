@@ -19,8 +19,7 @@ _VARIABLES = (
 
 INSIDE = "BSP_MPI_INSIDE"
 """Environment variable of rank 0: what ranks of one host exchange through. ``mpi``: through
-MPI, like others; ``payloads``: as in a run on several hosts, where only payloads go through
-shared memory; else through shared memory, where they can."""
+MPI, as on several hosts; else through shared memory, where they can."""
 DIRECT = "BSP_MPI_DIRECT"
 """Environment variable of rank 0: what :func:`most_direct` returns."""
 _MOST_DIRECT = 64
@@ -30,11 +29,6 @@ _MOST_DIRECT = 64
 def may_share_memory() -> bool:
     """Tell whether the environment lets ranks of one host exchange through shared memory."""
     return os.environ.get(INSIDE) != "mpi"
-
-
-def may_share_payloads_only() -> bool:
-    """Tell whether the environment lets them exchange only payloads in this way."""
-    return os.environ.get(INSIDE) == "payloads"
 
 
 def most_direct() -> int:

@@ -164,15 +164,10 @@ class Link:
         Raises:
             Stopped: the run ends.
         """
-        inside = self.inside
         if not self.memory:
-            inside.neighbours = None
             return None
         with self._aside():
-            port = inside.open_root(self.nprocs, self.memory)
-        if inside.neighbours is not None:
-            inside.neighbours.begin(self.run)
-        return port
+            return self.inside.open_root(self.nprocs, self.memory)
 
     def align_clocks(self, nprocs: int, *, again: bool) -> Alignment:
         """See :meth:`Clocks.align`."""
@@ -326,8 +321,6 @@ class Link:
             data = bytes(self._came[index])
             receives[index].Start()
             self._take(self._others[index], data)
-        if self.inside.neighbours is not None:
-            self.inside.neighbours.order()
         return True
 
     def _take(self, source: int, data: bytes) -> None:

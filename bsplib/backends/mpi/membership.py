@@ -46,10 +46,6 @@ class Membership:
         """Ranks of the others."""
         self.superstep = 0
         """Supersteps that this process has ended."""
-        self.ended_by_sync = False
-        """The last of them has ended by a sync of all."""
-        self.neighbours = link.inside.neighbours
-        """Those of the run; None where there are none."""
         self.inbox = Inbox()
         link.enter(label, self.inbox)
 

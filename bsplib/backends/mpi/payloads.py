@@ -12,8 +12,7 @@ from typing import NamedTuple
 from bsplib.backends.base import Buffer, Handle, Sent
 from bsplib.backends.mpi.heads import MOST_BODY
 from bsplib.backends.mpi.membership import Membership
-from bsplib.backends.mpi.receiving import Payload, Place, Post, Size, body_of
-from bsplib.backends.mpi.same_host import Block, Readable
+from bsplib.backends.mpi.receiving import Payload, Post, body_of
 from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Sends
 
 
@@ -21,17 +20,8 @@ class Staged(NamedTuple):
     """A payload of this superstep for another process."""
 
     memory: Buffer
-    buffer: Buffer | None
-    """The buffer with the payload; None where the payload lies in a block."""
-    block: Block | None = None
-    """The block with the payload, if the receiver is a neighbour."""
-    is_message: bool = False
-
-    @property
-    def size(self) -> Size:
-        """What the body of its post says of it."""
-        place = None if self.block is None else (self.block.start, self.is_message)
-        return len(self.memory), place
+    buffer: Buffer
+    """The buffer that it is the beginning of."""
 
 
 class Payloads:
@@ -52,42 +42,20 @@ class Payloads:
         self._here_before: dict[tuple[int, int], Payload] = {}
         self._not_started: list[Post] = []
         """Open posts whose payloads are not being received yet."""
-        self._neighbours = membership.neighbours
-        self._transfers: list[Readable] = []
-        """Blocks of neighbours that are read in this superstep only."""
-        self._messages: list[Readable] = []
-        """Blocks of neighbours that are read in the next superstep, too."""
-        self._messages_before: list[Readable] = []
 
     # -- to others --------------------------------------------------------------------------
 
-    def stage(self, nbytes: int, to: int, *, is_message: bool = False) -> tuple[Handle, Buffer]:
+    def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
         """See :meth:`bsplib.backends.base.Port.stage`."""
-        if self.is_for_neighbour(to):
-            assert self._neighbours is not None
-            block = self._neighbours.take(nbytes)
-            if block is not None:
-                staged = Staged(block.memory, None, block, is_message)
-                return self._add(staged, to), block.memory
         buffer = self._link.buffers.take(nbytes)
         memory = buffer[:nbytes]
-        return self._add(Staged(memory, buffer), to), memory
-
-    def is_for_neighbour(self, to: int) -> bool:
-        """Tell whether a payload for a process can lie in memory that it shares."""
-        if self._neighbours is None or to == self._membership.pid:
-            return False
-        return self._membership.members[to] in self._neighbours
-
-    def _add(self, staged: Staged, to: int) -> Handle:
-        memory = staged.memory
-        number = self._numbers[to]
+        pid, number = self._membership.pid, self._numbers[to]
         self._numbers[to] = number + 1
-        if to == self._membership.pid:
-            self._here[to, number] = Payload(len(memory), memory, staged.buffer)
+        if to == pid:
+            self._here[to, number] = Payload(nbytes, memory, buffer)
         else:
-            self._staged.setdefault(to, []).append(staged)
-        return self._membership.pid, number, len(memory)
+            self._staged.setdefault(to, []).append(Staged(memory, buffer))
+        return (pid, number, nbytes), memory
 
     def take_staged(self, to: int) -> tuple[int, Sequence[Staged]]:
         """Return what has been staged for a process, after the number of the first payload."""
@@ -97,11 +65,8 @@ class Payloads:
     def drop_staged(self) -> None:
         """Give back memory of payloads that belong to no entry: their put has failed."""
         for staged in self._staged.values():
-            for _, buffer, block, _ in staged:
-                if buffer is not None:
-                    self._link.buffers.give(buffer)
-                if block is not None and self._neighbours is not None:
-                    self._neighbours.give(block)
+            for each in staged:
+                self._link.buffers.give(each.buffer)
         self._staged = {}
 
     # -- for this process -------------------------------------------------------------------
@@ -111,20 +76,10 @@ class Payloads:
         self._link.open(posts)
         for post in posts:
             if post.payloads:
+                self._not_started.append(post)
                 pid = self._membership.pid_of(post.source)
-                if post.head.payloads:
-                    self._not_started.append(post)
                 for number, payload in enumerate(post.payloads, post.first):
                     self._here[pid, number] = payload
-                    if payload.place is not None:
-                        self._find_in_memory(payload, payload.place)
-
-    def _find_in_memory(self, payload: Payload, place: Place) -> None:
-        """Note where a payload lies that a neighbour has staged."""
-        assert self._neighbours is not None
-        block = self._neighbours.find(place.start, payload.nbytes)
-        payload.memory = block.memory
-        (self._messages if place.is_message else self._transfers).append(block)
 
     def fetch(self, handle: Handle) -> memoryview:
         """See :meth:`bsplib.backends.base.Port.fetch`."""
@@ -163,21 +118,11 @@ class Payloads:
         """Begin the next superstep: nobody reads payloads of the one before any more."""
         if self._staged:
             self.drop_staged()
-        if self._neighbours is not None:
-            self._neighbours.have_read(self._transfers + self._messages_before)
-            self._messages_before, self._messages, self._transfers = self._messages, [], []
         if self._here_before or self._here:
             for payload in self._here_before.values():
                 if payload.buffer is not None:
                     self._link.buffers.give(payload.buffer)
             self._here_before, self._here = self._here, {}
-
-    def leave(self) -> None:
-        """Leave the group: nothing that has come there is read any more."""
-        self.drop_staged()
-        if self._neighbours is not None:
-            self._neighbours.have_read(self._transfers + self._messages_before + self._messages)
-            self._transfers, self._messages_before, self._messages = [], [], []
 
 
 # -- how one process sends its posts in one group: head, body and payloads ------------------------
@@ -205,7 +150,7 @@ class Posting:
         self._payloads = payloads
         self.sends = Sends(link.comm, link.buffers)
         link.sends.add(self.sends)
-        self._behind: list[tuple[int, memoryview | None, list[Staged]]] = []
+        self._behind: list[tuple[int, memoryview | None, Sequence[Staged]]] = []
         """Ranks whose heads have been sent, and what follows those heads."""
 
     def post(self, head: MakeHead, to: int, entries: Sent) -> None:
@@ -220,18 +165,15 @@ class Posting:
         """
         rank = self._membership.members[to]
         first, staged = self._payloads.take_staged(to)
-        body = body_of(entries, first, [each.size for each in staged])
-        through_mpi = [each for each in staged if each.block is None]
-        packed = head(payloads=bool(through_mpi), body_bytes=len(body))
-        if staged:
-            self._announce(staged)
+        body = body_of(entries, first, [len(each.memory) for each in staged])
+        packed = head(payloads=bool(staged), body_bytes=len(body))
         if len(body) <= MOST_BODY:
             self.sends.start(packed + body, rank, HEADS)
-            if through_mpi:
-                self._behind.append((rank, None, through_mpi))
+            if staged:
+                self._behind.append((rank, None, staged))
         else:
             self.sends.start(packed, rank, HEADS)
-            self._behind.append((rank, memoryview(body), through_mpi))
+            self._behind.append((rank, memoryview(body), staged))
 
     def send_the_rest(self) -> None:
         """Send what follows the heads: no head waits in a link behind it.
@@ -247,13 +189,6 @@ class Posting:
         for rank, _, payloads in behind:
             for each in payloads:
                 start(each.memory, rank, PAYLOADS, each.buffer)
-
-    def _announce(self, staged: Sequence[Staged]) -> None:
-        neighbours = self._membership.neighbours
-        if neighbours is not None:
-            for each in staged:
-                if each.block is not None:
-                    neighbours.announce(each.block)
 
     def finish(self) -> None:
         """Wait until all that belongs to meetings is sent; let the rest go on."""

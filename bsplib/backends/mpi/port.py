@@ -6,14 +6,11 @@ Meetings, oblivious supersteps and payloads are apart; PROTOCOL.md argues why th
 from __future__ import annotations
 
 import functools
-import os
-import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import ParamSpec, TypeVar, cast
 
 import numpy as np
 from mpi4py import MPI
-from numpy.typing import NDArray
 
 from bsplib.backends.base import Alignment, Arrivals, Arrived, Buffer, Handle, Port, Sent, Stopped
 from bsplib.backends.members import as_members
@@ -23,9 +20,8 @@ from bsplib.backends.mpi.meetings import MOST_PROCESSES, Meetings, MeetingsOfMan
 from bsplib.backends.mpi.membership import Membership
 from bsplib.backends.mpi.oblivious import Oblivious
 from bsplib.backends.mpi.payloads import Payloads, Posting
-from bsplib.backends.mpi.same_host import Neighbours
-from bsplib.backends.sent import Exchanger, SentMeeting
-from bsplib.core.meeting import LARGE, Meeting
+from bsplib.backends.sent import SentMeeting
+from bsplib.core.meeting import Meeting
 from bsplib.errors import BspError, OutOfSharedMemoryError
 
 _ALIGNMENT = 64
@@ -69,22 +65,15 @@ class MpiPort(Port):
         self.nprocs = membership.nprocs
         self.members = membership.members
         self.released = 0
-        self._ends_by_sync = True
         self._membership = membership
         self._link = membership.link
-        self._neighbours = membership.neighbours
-        self._meeting = self._meeting_of_core()
+        self._meeting = SentMeeting(self)
         self._payloads = Payloads(membership)
         self._posting = Posting(membership, self._payloads)
         self._oblivious = Oblivious(membership, self._payloads, self._posting)
         in_rounds = self._link.most_direct < self.nprocs <= MOST_PROCESSES
         meetings = MeetingsOfMany if in_rounds else Meetings
         self._meetings = meetings(membership, self._payloads, self._posting, self._oblivious)
-
-    def _meeting_of_core(self) -> Meeting:
-        if self._neighbours is None:
-            return SentMeeting(self)
-        return Settling(self, self._membership, self._neighbours)
 
     def align_clocks(self, *, again: bool) -> Alignment:
         """See :meth:`Port.align_clocks`."""
@@ -97,11 +86,7 @@ class MpiPort(Port):
         return self._meeting
 
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
-        """See :meth:`Port.allocate`; neighbours can reach it where there is room."""
-        if self._neighbours is not None:
-            shared = self._neighbours.allocate(nbytes, zero=zero)
-            if shared is not None:
-                return shared
+        """See :meth:`Port.allocate`."""
         try:
             memory = (np.zeros if zero else np.empty)(nbytes + _ALIGNMENT, np.uint8)
         except (MemoryError, ValueError):  # of more bytes than a dimension can have
@@ -113,36 +98,11 @@ class MpiPort(Port):
         return memory[start : start + nbytes].data
 
     def release(self, memory: memoryview) -> None:
-        """See :meth:`Port.release`; other memory is freed with the last array that shows it."""
-        if self._neighbours is not None:
-            self._neighbours.release(memory)
-
-    def shared_address_of(self, array: NDArray[Any]) -> int | None:
-        """See :meth:`Port.shared_address_of`: only neighbours can use it."""
-        return None if self._neighbours is None else self._neighbours.address_of(array)
-
-    def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview | None:
-        """See :meth:`Port.reach`."""
-        if self._neighbours is None:
-            return None
-        return self._neighbours.reach(self.members[pid], shared_address, nbytes)
-
-    def map_at_once(self, address: int, nbytes: int) -> None:
-        """See :meth:`Port.map_at_once`."""
-        if self._neighbours is not None:
-            self._neighbours.map_at_once(address, nbytes)
-
-    def has_delivered(self, pid: int) -> bool:
-        """See :meth:`Port.has_delivered`: it is only known of neighbours."""
-        return self._meeting.has_delivered(pid)
+        """See :meth:`Port.release`; it is freed with the last array that shows it."""
 
     def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
         """See :meth:`Port.stage`."""
         return self._payloads.stage(nbytes, to)
-
-    def stage_message(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
-        """See :meth:`Port.stage_message`."""
-        return self._payloads.stage(nbytes, to, is_message=True)
 
     @with_own_errors
     def fetch(self, handle: Handle) -> memoryview:
@@ -154,9 +114,7 @@ class MpiPort(Port):
     @with_own_errors
     def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
         """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
-        self._order()
         arrivals = self._meetings.exchange(entries, flags, stamp)
-        self._ends_by_sync = True
         self.released = self._meetings.released
         return arrivals
 
@@ -165,9 +123,7 @@ class MpiPort(Port):
         self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
-        self._order()
         arrived = self._oblivious.exchange(entries, expected, stamp)
-        self._ends_by_sync = False
         self._meeting.released = self._oblivious.collector.released
         return arrived
 
@@ -183,17 +139,8 @@ class MpiPort(Port):
         membership = self._membership
         self._meeting.end_superstep()
         membership.superstep += 1
-        membership.ended_by_sync = self._ends_by_sync
         if membership.parent is None:
             self._link.superstep = membership.superstep
-        if self._neighbours is not None:
-            self._neighbours.end_superstep(obliviously=not self._ends_by_sync)
-            self._neighbours.note_delivered(membership.label, membership.superstep)
-
-    def _order(self) -> None:
-        """Let neighbours see all that was written before the heads that follow."""
-        if self._neighbours is not None:
-            self._neighbours.order()
 
     # -- groups -----------------------------------------------------------------------------
 
@@ -208,7 +155,7 @@ class MpiPort(Port):
     @with_own_errors
     def close(self) -> None:
         """See :meth:`Port.close`."""
-        self._payloads.leave()
+        self._payloads.drop_staged()
         self._posting.leave()
         if self._membership.parent is not None:
             self._oblivious.leave()
@@ -236,50 +183,3 @@ def open_root(link: Link) -> Port:
     if port is not None:
         return port
     return MpiPort(Membership(link, link.rank, range(link.nprocs), heads.ROOT, None))
-
-
-# -- whether the memory of a neighbour can be written in the middle of a superstep ----------------
-# PROTOCOL.md, section *The memory of a neighbour*, argues when that is right.
-
-
-_BYTES_PER_NS = 2
-"""Bytes for which a process waits 1 ns, as in shared memory."""
-
-
-class Settling(SentMeeting):
-    """The meetings of a group in which the memory of neighbours can be reached.
-
-    Args:
-        exchanges: sends and receives.
-        membership: of this process in the group.
-        neighbours: of this process.
-    """
-
-    def __init__(
-        self, exchanges: Exchanger, membership: Membership, neighbours: Neighbours
-    ) -> None:
-        super().__init__(exchanges)
-        self._membership = membership
-        self._neighbours = neighbours
-
-    def has_delivered(self, pid: int) -> bool:
-        """See :meth:`bsplib.backends.base.Port.has_delivered`."""
-        membership = self._membership
-        if not membership.ended_by_sync:
-            return False
-        rank, superstep = membership.members[pid], membership.superstep
-        return self._neighbours.has_delivered(rank, membership.label, superstep)
-
-    def waits_for_delivery(self, pid: int, nbytes: int) -> bool:
-        """Do as :meth:`has_delivered`, but wait where ``nbytes`` bytes are worth the time."""
-        membership = self._membership
-        if self.has_delivered(pid):
-            return True
-        if nbytes < LARGE or not membership.ended_by_sync:
-            return False
-        deadline = time.perf_counter_ns() + nbytes // _BYTES_PER_NS
-        while time.perf_counter_ns() < deadline:
-            os.sched_yield()
-            if self.has_delivered(pid):
-                return True
-        return False

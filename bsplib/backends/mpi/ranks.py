@@ -37,7 +37,6 @@ from bsplib.backends.mpi.launcher_environment import (
     Seat,
     dropped,
     may_share_memory,
-    may_share_payloads_only,
     take_seat,
 )
 from bsplib.backends.proc_visibility import system_key
@@ -276,7 +275,7 @@ class AllRanks:
             return 0
         if self._memory_of != nprocs:
             self._memory, self._memory_of = self._run, nprocs
-        return -self._memory if may_share_payloads_only() else self._memory
+        return self._memory
 
     def _take_part(self, job: _Job, arguments: bytes, work: Work) -> list[list[bytes]]:
         """Be a process of a run, if this rank is one; wait for its end in all ranks.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import marshal
 from collections import defaultdict, deque
-from typing import NamedTuple
 
 import numpy as np
 from mpi4py import MPI
@@ -17,30 +16,18 @@ from bsplib.backends.mpi.heads import MEET, MOST_BODY, OBLIVIOUS, ROUND, Head
 from bsplib.backends.mpi.sending import BODIES, PAYLOADS, PIECE_BYTES, Buffers
 
 
-class Place(NamedTuple):
-    """Where a payload lies that a neighbour has staged."""
-
-    start: int
-    """Byte of the memory, of the mark before the payload."""
-    is_message: bool
-    """It may be read after the superstep, too."""
-
-
 class Payload:
     """A payload: one that another process sends here, or one of this process for itself."""
 
-    __slots__ = ("_among", "_requests", "buffer", "memory", "nbytes", "place")
+    __slots__ = ("_among", "_requests", "buffer", "memory", "nbytes")
 
     def __init__(
         self,
         nbytes: int,
         memory: Buffer | None = None,
         buffer: Buffer | None = None,
-        place: Place | None = None,
     ) -> None:
         self.nbytes = nbytes
-        self.place = place
-        """Where it lies in the memory of neighbours; None if it comes through MPI."""
         self.memory = memory
         """Where it is, or will be; None before its receive has started."""
         self.buffer = buffer
@@ -121,24 +108,17 @@ class Post:
         if self.payloads is None:
             assert self.body is not None
             self.entries, self.first, sizes = marshal.loads(self.body)
-            self.payloads = [
-                Payload(nbytes) if place is None else Payload(nbytes, place=Place._make(place))
-                for nbytes, place in sizes
-            ]
+            self.payloads = [*map(Payload, sizes)]
             self.body = b""
 
 
-Size = tuple[int, tuple[int, bool] | None]
-"""Bytes of a payload, and where it lies if it does not come through MPI; see :class:`Place`."""
-
-
-def body_of(entries: Sent, first: int, sizes: list[Size]) -> bytes:
+def body_of(entries: Sent, first: int, sizes: list[int]) -> bytes:
     """Return the body of a post.
 
     Args:
         entries: for the receiver.
         first: number of the first payload.
-        sizes: of the payloads.
+        sizes: bytes of the payloads.
     """
     return marshal.dumps((entries, first, sizes))
 
@@ -194,8 +174,6 @@ class Inflow:
         while last in self._payloads:
             post = self._payloads.popleft()
             for payload in post.payloads or ():
-                if payload.place is not None:
-                    continue
                 buffer = self._buffers.take(payload.nbytes)
                 payload.receive(self, post.source, PAYLOADS, buffer[: payload.nbytes], buffer)
 

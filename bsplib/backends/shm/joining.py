@@ -10,20 +10,14 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from bsplib.backends.base import Alignment
 from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.control import ABORT, DELIVERED, FIRST_BLOCK, WORD
-from bsplib.backends.shm.fences import Fences
-from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.port import ShmPort
-from bsplib.backends.shm.segment import Segment, populate
+from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import Outside, futexes
-from bsplib.errors import OutOfSharedMemoryError
-
-__all__ = ["MOST_PROCESSES", "JoinedPort", "Memory", "Place", "Store"]
 
 MOST_PROCESSES = 256
 """Processes that may share memory: each looks at the words of all others."""
@@ -59,61 +53,8 @@ def _identity(stat: os.stat_result) -> dict[str, int]:
     return {"device": stat.st_dev, "inode": stat.st_ino}
 
 
-class _Shared:
-    """Memory that processes share, as one of them has it.
-
-    Args:
-        segment: the memory.
-        pid: the process.
-    """
-
-    def __init__(self, segment: Segment, pid: int) -> None:
-        self._segment = segment
-        self._pid = pid
-
-    @classmethod
-    def made(cls, nprocs: int, *more: Any) -> Self:
-        """Make memory, in process 0.
-
-        Args:
-            nprocs: number of processes.
-            *more: further arguments of the class.
-
-        Raises:
-            OSError: the system has none.
-            OutOfSharedMemoryError: it has too little.
-        """
-        make: Callable[..., Self] = cls
-        segment = Segment.outside_files(nprocs)
-        try:
-            segment.reserve_control()
-            return make(segment, 0, nprocs, *more)
-        except BaseException:
-            segment.close()
-            raise
-
-    @classmethod
-    def joined(cls, where: Place, pid: int, nprocs: int, *more: Any) -> Self:
-        """Join the memory that process 0 has made; see :meth:`made` for what is raised."""
-        make: Callable[..., Self] = cls
-        return make(Segment(nprocs, where.opened()), pid, nprocs, *more)
-
-    def place(self) -> Place:
-        """Return where the other processes find the memory."""
-        descriptor = self._segment.descriptor
-        return Place(os.getpid(), descriptor, **_identity(os.fstat(descriptor)))
-
-    def leave(self) -> None:
-        """Leave for good, after a run that may have failed: no process uses the memory again.
-
-        What is mapped stays so, since arrays of the last run may lie there.
-        """
-        self._segment.discard_area(self._pid)
-        self._segment.close()
-
-
-class Memory(_Shared):
-    """Memory by which processes meet, too.
+class Memory:
+    """Memory by which processes meet and exchange, as one of them has it.
 
     Args:
         segment: the memory.
@@ -123,13 +64,40 @@ class Memory(_Shared):
     """
 
     def __init__(self, segment: Segment, pid: int, nprocs: int, has_core: bool) -> None:
-        super().__init__(segment, pid)
+        self._segment = segment
+        self._pid = pid
         outside = Outside(segment.control, has_core)
         self._context = context_class()(
             segment, pid, futexes(segment, nprocs), "auto", outside=outside
         )
         self._context.begin()
         self._is_used = False
+
+    @classmethod
+    def made(cls, nprocs: int, has_core: bool) -> Self:
+        """Make memory, in process 0.
+
+        Raises:
+            OSError: the system has none.
+            OutOfSharedMemoryError: it has too little.
+        """
+        segment = Segment.outside_files(nprocs)
+        try:
+            segment.reserve_control()
+            return cls(segment, 0, nprocs, has_core)
+        except BaseException:
+            segment.close()
+            raise
+
+    @classmethod
+    def joined(cls, where: Place, pid: int, nprocs: int, has_core: bool) -> Self:
+        """Join the memory that process 0 has made; see :meth:`made` for what is raised."""
+        return cls(Segment(nprocs, where.opened()), pid, nprocs, has_core)
+
+    def place(self) -> Place:
+        """Return where the other processes find the memory."""
+        descriptor = self._segment.descriptor
+        return Place(os.getpid(), descriptor, **_identity(os.fstat(descriptor)))
 
     def open_root(self) -> JoinedPort:
         """Return the port of this process to the root group of another run.
@@ -151,55 +119,13 @@ class Memory(_Shared):
         """Let all processes stop where they wait, now or later: a run has failed."""
         self._segment.control[ABORT] = 1
 
+    def leave(self) -> None:
+        """Leave for good, after a run that may have failed: no process uses the memory again.
 
-class Store(_Shared):
-    """Memory that processes of a host share, without meetings: these go another way.
-
-    Each process has some words in which it notes what others want to know (at most 64, from 0). It
-    allocates in its own area, and reads and writes where others tell it.
-
-    Args:
-        segment: the memory.
-        pid: the process.
-        nprocs: number of processes.
-    """
-
-    def __init__(self, segment: Segment, pid: int, nprocs: int) -> None:
-        super().__init__(segment, pid)
-        self._heap = Heap(segment, segment.area(pid))
-        self._words = [
-            segment.control_start(other) // WORD + FIRST_BLOCK for other in range(nprocs)
-        ]
-        fences = Fences()
-        self.order = fences.order
-        """Keeps the order of loads and stores; see PROTOCOL.md of the backend that meets."""
-        self.release, self.clear = self._heap.release, self._heap.clear
-        """Release memory of this process, by its first byte, or all of it at once."""
-        self.view, self.view_array = segment.view, segment.view_array
-        """Return bytes that one process has allocated together."""
-        self.byte_of = segment.byte_of
-        """Returns the byte at which an array begins; None where it lies elsewhere."""
-        self.map_at_once = populate
-        """Maps memory that will be written, which is quicker than page by page."""
-
-    def allocate(self, nbytes: int) -> tuple[int, bool] | None:
-        """Return the byte at which new memory begins, and whether it is known to be zero.
-
-        It is None where there is no room.
+        What is mapped stays so, since arrays of the last run may lie there.
         """
-        try:
-            return self._heap.allocate(nbytes)
-        except (OSError, OutOfSharedMemoryError):
-            return None
-
-    def word(self, pid: int, number: int) -> int:
-        """Return what a process has noted in one of its words; 0 where it has noted nothing."""
-        return self._segment.control[self._words[pid] + number]
-
-    def note(self, number: int, value: int) -> None:
-        """Note something in a word of this process, after all that it has written before."""
-        self.order()
-        self._segment.control[self._words[self._pid] + number] = value
+        self._segment.discard_area(self._pid)
+        self._segment.close()
 
 
 class JoinedPort(ShmPort):
