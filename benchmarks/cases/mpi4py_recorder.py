@@ -45,16 +45,11 @@ _CALLS = {
 }
 """Titles by the function of the program."""
 
-_WITHOUT_COMPILER = """
-def no_shim(job): raise command.NoShimError("as without a compiler")
-command.ShimRecorder = no_shim
-"""
 _RECORDED = "import sys\nfrom bsplib.record import command\ncommand.JOIN = 'nosuch'\n"
 _MAIN = "command.main(sys.argv[1:])"
 _WAYS = {
     "bare": None,
     "shim": _RECORDED + _MAIN,
-    "proxies": _RECORDED + _WITHOUT_COMPILER + _MAIN,
 }
 
 

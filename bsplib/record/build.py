@@ -1,4 +1,9 @@
-"""Compiles the shim when a library of MPI is met for the first time, and keeps it in a cache.
+"""The shim for a library of MPI: that of the wheel, or one that is compiled and kept in a cache.
+
+A wheel for Linux has a shim for each of both binary interfaces. The recorder asks for the library
+by its *soname*, such as ``libmpi.so.40``, which the program has loaded before. A shim has to wrap
+exactly the calls that the library has, since mpi4py finds out by the symbols which there are.
+For another library one is compiled when it is met for the first time.
 
 The key of the cache has the version of the library, its path and all sources. Many ranks may do
 this at once: one of them compiles while the others wait at a lock, and the result is renamed into
@@ -8,6 +13,7 @@ its place. The shim needs a C compiler and nothing else: no headers of MPI or of
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import sysconfig
@@ -18,8 +24,11 @@ from bsplib.record.digest import sha256
 from bsplib.record.libraries import Library, NoShimError
 
 _SHIM = Path(__file__).parent / "shim"
+_CAME_ALONG = _SHIM
+"""Folder of the shims of a wheel; tests name another one."""
 _MADE_FROM = (*sorted(each.name for each in _SHIM.glob("*.[ch]")), "functions.py", "generate.py")
-_OPTIONS = ("-O1", "-fPIC", "-shared", "-std=gnu11", "-w")
+SONAMES = {False: "libmpi.so.12", True: "libmpi.so.40"}
+"""Names of the library of MPICH, which others with its interface have, too, and of Open MPI's."""
 
 
 def cache_folder() -> Path:
@@ -28,12 +37,34 @@ def cache_folder() -> Path:
     return Path(base) / "bsplib" / "record"
 
 
-def compiled_shim(library: Library, cache: Path) -> Path:
-    """Return the shim for a library, compiled now if it has not been.
+def shim_of(library: Library, cache: Path) -> Path:
+    """Return the shim for a library that is loaded, compiled now if there is none.
 
     Raises:
         NoShimError: there is no compiler, or it fails, or there is no place for the result.
     """
+    return _shim_of_wheel(library) or _compiled_shim(library, cache)
+
+
+def name_in_wheel(*, is_open_mpi: bool) -> str:
+    """Return the name of the file of a shim in the folder of its sources."""
+    return f"{SONAMES[is_open_mpi]}.shim.so"
+
+
+def _shim_of_wheel(library: Library) -> Path | None:
+    path = _CAME_ALONG / name_in_wheel(is_open_mpi=library.is_open_mpi)
+    if not path.exists():
+        return None
+    try:
+        shim = ctypes.CDLL(str(path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
+    except OSError:  # the library lacks a call, or has another name
+        return None
+    lacks = ctypes.c_char_p.in_dll(shim, "bsp_record_lacks").value or b""
+    loaded = ctypes.CDLL(library.path)
+    return None if any(hasattr(loaded, name) for name in lacks.decode().split()) else path
+
+
+def _compiled_shim(library: Library, cache: Path) -> Path:
     path = cache / f"shim-{_key(library)}.so"
     if path.exists():
         return path
@@ -43,17 +74,20 @@ def compiled_shim(library: Library, cache: Path) -> Path:
             if not path.exists():
                 from bsplib.record.compiler import compile_shim  # noqa: PLC0415  # loads much
 
-                compile_shim(library, _OPTIONS, path)
+                compile_shim(library, path)
     except OSError as error:
-        raise NoShimError(f"there is no place for it in {cache}: {error.strerror}") from None
+        raise NoShimError(
+            f"there is no place for its recorder in {cache}: {error.strerror}"
+        ) from None
     return path
 
 
 def _key(library: Library) -> str:
-    digest = sha256(f"{library} {sysconfig.get_platform()} {_OPTIONS}".encode())
+    digest = sha256(f"{library} {sysconfig.get_platform()}".encode())
     for name in _MADE_FROM:
         digest.update((_SHIM / name).read_bytes())
-    digest.update((_SHIM.parent / "events.py").read_bytes())
+    for name in ("compiler.py", "events.py"):
+        digest.update((_SHIM.parent / name).read_bytes())
     return digest.hexdigest()[:24]
 
 

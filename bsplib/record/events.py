@@ -204,10 +204,9 @@ class RankFile:
     header: dict[str, Any]
     """Keys: format, run (the same text for all ranks of a job; empty where the launcher has told
     none), rank, size, host, pid, mpi (name), library (its version), thread_level, program,
-    arguments, python, mpi4py, begin (ns), recorder ("shim" or "proxies"), not_covered (list of
-    names); and, unless the rank was killed, sources (file -> SHA-256, of files that are no
-    libraries), samples (list of ticks as in ``bsplib.core.sampling``; their stack may be -1),
-    and no_lines (why there are none, or "")."""
+    arguments, python, mpi4py, begin (ns); and, unless the rank was killed, sources (file ->
+    SHA-256, of files that are no libraries), samples (list of ticks as in
+    ``bsplib.core.sampling``; their stack may be -1), and no_lines (why there are none, or "")."""
     events: npt.NDArray[np.void]
     parts: npt.NDArray[np.void]
     dones: npt.NDArray[np.void]

@@ -16,9 +16,11 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from bsplib.record.recorded_program import OF_BSPLIB
+
 
 class NoShimError(Exception):
-    """The shim cannot be used; the text says why, as the end of a sentence."""
+    """Nothing can be recorded; the text says why, as the end of a sentence."""
 
 
 class Library(NamedTuple):
@@ -62,7 +64,7 @@ def find_library(cache: Path) -> Library:
         NoShimError: it cannot be told.
     """
     if importlib.util.find_spec("mpi4py") is None:
-        raise NoShimError("mpi4py is not installed")
+        raise NoShimError(f"mpi4py is not installed; {OF_BSPLIB}")
     mpi4py = importlib.import_module("mpi4py")
     folder = Path(str(mpi4py.__file__)).parent
     compiled = [
@@ -91,7 +93,9 @@ def _described(library: ctypes.CDLL) -> Library:
         and getattr(library, "MPI_Abi_get_version", None)
         and "_abi" in library._name
     ):
-        raise NoShimError("the library of MPI has the new standard binary interface")
+        raise NoShimError(
+            "its MPI has the new standard interface; MPI4PY_LIBMPI can name another one"
+        )
     return Library(path_of(library.MPI_Send), is_open_mpi, version)
 
 

@@ -16,11 +16,8 @@ _JOBS = ("PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID")
 """Variables of the environment that are the same for all ranks of a job, and differ by job."""
 RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 
-
-NO_CALL = (
-    "nothing was recorded, since the program did not call MPI; a program that uses bsplib is "
-    "recorded by `bsp run --profile FILE`"
-)
+OF_BSPLIB = "a program that uses bsplib is recorded by `bsp run --profile FILE`"
+NO_CALL = f"nothing was recorded, since the program did not call MPI; {OF_BSPLIB}"
 
 
 def say(sentence: str) -> None:
@@ -53,7 +50,7 @@ class RecordedProgram(NamedTuple):
         """Return a sentence for where the files were not joined."""
         return f"{self.folder} holds what was recorded; make a trace of it by: {self.by_hand}"
 
-    def header(self, mpi: str, recorder: str, not_covered: tuple[str, ...] = ()) -> dict[str, Any]:
+    def header(self, mpi: str) -> dict[str, Any]:
         """Return what is known before MPI is."""
         return {
             "format": FORMAT,
@@ -63,6 +60,4 @@ class RecordedProgram(NamedTuple):
             "arguments": self.arguments,
             "python": sys.version.split()[0],
             "mpi4py": sys.modules["mpi4py"].__version__,
-            "recorder": recorder,
-            "not_covered": not_covered,
         }

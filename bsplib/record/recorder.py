@@ -29,7 +29,7 @@ from time import monotonic_ns
 from typing import Any
 
 from bsplib.record import frames
-from bsplib.record.build import cache_folder, compiled_shim
+from bsplib.record.build import cache_folder, shim_of
 from bsplib.record.libraries import Library, NoShimError, find_library
 from bsplib.record.mpi_import import MpiFinder
 from bsplib.record.recorded_program import (
@@ -69,17 +69,17 @@ class ShimRecorder:
         job: what is recorded.
 
     Raises:
-        NoShimError: the shim is not there, and cannot be compiled.
+        NoShimError: there is no shim for the library, and none can be compiled.
     """
 
     def __init__(self, job: RecordedProgram) -> None:
         cache = cache_folder()
         library = find_library(cache)
-        path = compiled_shim(library, cache)
+        path = shim_of(library, cache)
         try:
             self._shim = ctypes.CDLL(str(path), mode=os.RTLD_GLOBAL | os.RTLD_NOW)
         except OSError as error:
-            raise NoShimError(f"it cannot be loaded: {error}") from None
+            raise NoShimError(f"its recorder cannot be loaded: {error}") from None
         self._pid = os.getpid()
         self.status: int | None = None
         """Exit status of the program, where it is known."""
@@ -91,7 +91,7 @@ class ShimRecorder:
         self._sampler, self._no_lines = _sampler()
 
     def _set_up(self, job: RecordedProgram, library: Library) -> None:
-        header = json.dumps(job.header(library.name, "shim"))[1:-1] + ","
+        header = json.dumps(job.header(library.name))[1:-1] + ","
         command = None
         if job.join is not None:
             texts = [os.fsencode(each) for each in job.join]

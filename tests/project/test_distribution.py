@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 import bsplib
+from bsplib.backends.mpi.installations import OPEN_MPI, WHEELS
 from bsplib.core import _build
+from bsplib.record.build import name_in_wheel
 
 ROOT = Path(__file__).parents[2]
 LINKED = ("profiler", "webui", "apps")
@@ -184,14 +186,16 @@ def test_an_installation_without_a_compiler_leaves_nothing_compiled(small_source
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-def test_with_a_compiler_the_wheel_has_all_modules_of_the_core_and_runs_compiled(source, tmp_path):
-    wheel = build("wheel", source, tmp_path / "wheels")
+def test_with_a_compiler_the_wheel_has_core_and_recorders_and_runs_compiled(source, tmp_path):
+    wheel = build("wheel", source, tmp_path / "wheels", BSPLIB_CORE="compiled")
     new = files_of(zipfile.ZipFile(wheel).namelist()) - there()
     modules = [_build.extension_path(name, "bsplib") for name in _build.extension_names()]
     assert modules
-    assert {name for name in new if "/record/shim/libmpi" not in name} == {
+    shims = [name_in_wheel(is_open_mpi=mpi is OPEN_MPI) for mpi in WHEELS if mpi.is_here()]
+    assert new == {
         *modules,
         f"bsplib/core/_built{_build.SUFFIX}.txt",
+        *(f"bsplib/record/shim/{shim}" for shim in shims),
     }
     assert outcome(wheel, tmp_path / "unpacked") == "compiled"
 

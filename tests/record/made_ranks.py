@@ -36,8 +36,6 @@ class RankMaker:
             "python": "3",
             "mpi4py": "4",
             "begin": begin,
-            "recorder": "shim",
-            "not_covered": [],
             "cores": 8,
             **header,
         }

@@ -31,14 +31,6 @@ def both(mpi, tmp_path, text, nprocs=2, **variables):
     return bare, recorded
 
 
-@pytest.fixture(params=["shim", "proxies"])
-def recorder(request, tmp_path):
-    """Variables with which one recorder or the other is used."""
-    if request.param == "shim":
-        return {}
-    return {"CC": "nosuch", "PATH": "/nosuch", "XDG_CACHE_HOME": str(tmp_path)}
-
-
 @pytest.mark.slow
 def test_an_exit_status_is_that_of_the_program(mpi, tmp_path):
     bare, recorded = both(
@@ -241,18 +233,14 @@ print("a word of the join")
 """
 
 
-@pytest.mark.parametrize("compiler", ["cc", "nosuch"])
 @pytest.mark.lengthy
-def test_rank_0_joins_the_files_and_removes_them(mpi, compiler, tmp_path):
+def test_rank_0_joins_the_files_and_removes_them(mpi, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(BEGIN + "comm.Barrier()\nif comm.rank == 0: print('done')\n")
     (tmp_path / "made_join.py").write_text(JOIN)
     (tmp_path / "out.bsp.ranks").mkdir()
     (tmp_path / "out.bsp.ranks" / "rank-000002.rec").write_text("of an earlier job")
     variables = {"PYTHONPATH": f"{tmp_path}:{mpi.whole_environment(2)['PYTHONPATH']}"}
-    if compiler == "nosuch":
-        variables |= {"CC": "nosuch", "PATH": "/nosuch", "XDG_CACHE_HOME": str(tmp_path)}
-        (tmp_path / "out.bsp.ranks" / "rank-000002.rec").unlink()
     code = RECORDED.replace("nosuch", "made_join")
     ran = run(mpi, 2, "-c", code, str(tmp_path / "out.bsp"), str(program), **variables)
     assert (ran.status, ran.output) == (0, "done\n")

@@ -24,17 +24,14 @@ def described(calls: MpiCalls, run: Run) -> Run:
     error = _error(calls, absent)
     meta: dict[str, Any] = {
         "program": str(first.header.get("program", "unknown")),
-        "arguments": [str(each) for each in _list(first.header.get("arguments"))],
+        "arguments": _texts(first.header.get("arguments")),
         "backend": BACKEND,
         "cores": _cores(ranks),
         "host": str(first.header.get("host", "unknown")),
         "versions": {name: str(first.header.get(name)) for name in ("python", "mpi4py", "library")},
-        "recorder": str(first.header.get("recorder", "unknown")),
         "cpu_measured": bool((calls.cpu[0] != NOT_READ).any()),
         **_hosts(calls),
     }
-    if not_covered := [str(each) for each in _list(first.header.get("not_covered"))]:
-        meta["not_covered"] = not_covered
     if absent:
         meta["absent"] = absent
     if error:
@@ -54,8 +51,8 @@ def described(calls: MpiCalls, run: Run) -> Run:
     )
 
 
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _texts(value: object) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, list) else []
 
 
 def _cores(ranks: dict[int, Rank]) -> int:

@@ -99,6 +99,8 @@ def source(names: Container[str], *, open_mpi: bool) -> str:
     parts += [(FOLDER / "abi.h").read_text(encoding="utf-8"), f"enum {{ {numbers} }};"]
     parts += [(FOLDER / name).read_text(encoding="utf-8") for name in ORDER]
     parts += [_MACROS]
+    lacks = " ".join(name for name in possible_names() if name not in names)
+    parts += [f'const char *bsp_record_lacks = "{lacks}";']
     for function in functions.GENERATED:
         for large in (False, True) if _has_large(function) else (False,):
             name = f"PMPI_{function.name}_c" if large else f"PMPI_{function.name}"
