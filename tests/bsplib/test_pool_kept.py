@@ -13,10 +13,7 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.shm.channel import Reports
-from bsplib.backends.shm.control import REPORT_BYTES
-from bsplib.backends.shm.fences import Fences
-from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.child import KeptPort
 
 from .test_timeout import rows
 
@@ -230,122 +227,43 @@ def test_the_time_of_each_run_begins_with_that_run(pool):
 # -- reports ----------------------------------------------------------------------------------
 
 
-def test_results_of_every_size_come_from_each_process(pool):
-    """Small reports are left in shared memory; others, and all larger ones, take the pipe."""
-
+@pytest.mark.parametrize("sizes", [(0, 0, 0), (300, 0, 0), (0, 300_000, 0), (300_000,) * 3])
+def test_results_of_every_size_come_from_each_process(pool, sizes):
     def main(bsp, sizes):
         return bytes([bsp.pid]) * sizes[bsp.pid]
 
-    around = range(REPORT_BYTES - 20, REPORT_BYTES + 3)
-    for sizes in [
-        (0, 0, 0),
-        (300, 0, 0),
-        (0, 300_000, 0),
-        (300_000,) * 3,
-        *((size,) * 3 for size in around),
-    ]:
-        expected = [bytes([pid]) * size for pid, size in enumerate(sizes)]
-        assert pool.run(main, sizes) == expected
+    assert pool.run(main, sizes) == [bytes([pid]) * size for pid, size in enumerate(sizes)]
 
 
-def test_a_caller_that_is_woken_too_often_reads_the_reports_of_the_right_run(monkeypatch):
-    leave = Reports.leave
+def test_a_result_is_not_lost_if_its_process_ends_before_others_have_reported(monkeypatch):
+    begin_anew = KeptPort.begin_anew
 
-    def wakes_always(reports, pid, number, report, fences):
-        leave(reports, pid, number, report, fences)
-        return True
-
-    monkeypatch.setattr(Reports, "leave", wakes_always)  # as in processes that end together
-
-    def main(bsp, number):
-        time.sleep(0.001 * bsp.pid)
-        return bsp.pid, number
-
-    with bsplib.Pool(3, start_method="fork") as pool:
-        for number in range(20):
-            assert pool.run(main, number) == [(pid, number) for pid in range(3)]
-        with pytest.raises(KeyError):
-            pool.run(lambda bsp: {}[0])
-        assert pool.run(main, 0) == [(pid, 0) for pid in range(3)]
-
-
-def test_a_result_is_not_lost_if_its_process_ends_after_it_was_left(monkeypatch):
-    """The others have not reported yet; they may do so, since all have ended the run."""
-    leave = Reports.leave
-
-    def ends_in_the_first_run(reports, pid, number, report, fences):
-        if pid:
-            time.sleep(0.05)
-        is_last = leave(reports, pid, number, report, fences)
-        if not pid and number == 1:
+    def ends_in_the_first_run(root):
+        if root._context.pid == 0 and not root._context.runs:
             os._exit(3)
-        return is_last
+        begin_anew(root)
 
-    monkeypatch.setattr(Reports, "leave", ends_in_the_first_run)
+    monkeypatch.setattr(KeptPort, "begin_anew", ends_in_the_first_run)
+
+    def main(bsp):
+        time.sleep(0.05 * bsp.pid)
+        return bsp.pid
 
     with bsplib.Pool(3, start_method="fork") as pool:
-        assert pool.run(lambda bsp: bsp.pid) == [0, 1, 2]
+        assert pool.run(main) == [0, 1, 2]
         with pytest.raises(bsplib.ProcessDiedError, match=r"^process 0 exited with status 3"):
-            pool.run(lambda bsp: bsp.pid)
+            pool.run(main)
         monkeypatch.undo()
-        assert pool.run(lambda bsp: bsp.pid) == [0, 1, 2]
+        assert pool.run(main) == [0, 1, 2]
 
 
-def test_a_result_that_cannot_be_pickled_ends_the_run_although_others_have_left_theirs(pool):
+def test_a_result_that_cannot_be_pickled_ends_the_run_although_others_have_reported(pool):
     def main(bsp):
         return print if bsp.pid else (number for number in range(3))
 
     with pytest.raises(bsplib.MessageError, match="on process 0 cannot be pickled"):
         pool.run(main)
     assert pool.run(lambda bsp: bsp.pid) == [0, 1, 2]
-
-
-@pytest.fixture
-def segment():
-    """Return a segment with the control words of three processes."""
-    made = Segment(3)
-    made.reserve_control()
-    yield made
-    made.close()
-
-
-def test_nobody_wakes_a_caller_that_looks_at_the_reports(segment):
-    reports = Reports(segment, 3)
-    fences = Fences()
-    for number in (1, 2):
-        assert not reports.are_all_left(number)
-        assert not any(reports.leave(pid, number, b"", fences) for pid in range(3))
-        assert reports.are_all_left(number)
-        reports.begin_sleep()
-        reports.end_sleep()
-
-
-def test_a_caller_that_goes_to_sleep_while_processes_report_is_woken_or_finds_all(segment):
-    """Its store and its look may come between any two steps of the processes."""
-    fences = Fences()
-    for number, sleeps_after in enumerate(range(4), 1):
-        reports, woken = Reports(segment, 3), False
-        for pid in range(3):
-            if pid == sleeps_after:
-                reports.begin_sleep()
-                assert not reports.are_all_left(number)
-            woken = reports.leave(pid, number, b"", fences) or woken
-        assert woken or reports.are_all_left(number)
-        assert woken == (sleeps_after < 3)
-        reports.end_sleep()
-
-
-def test_the_last_process_alone_wakes_the_caller(segment):
-    reports = Reports(segment, 3)
-    reports.begin_sleep()
-    for number in (1, 2):
-        fences = Fences()
-        assert not reports.leave(2, number, b"of 2", fences)
-        assert not reports.leave(0, number, b"", fences)
-        assert reports.find(1, number) == b""
-        assert reports.leave(1, number, b"of 1", fences)
-        assert [reports.find(pid, number) for pid in range(3)] == [b"", b"of 1", b"of 2"]
-        assert [reports.find(pid, number + 1) for pid in range(3)] == [b""] * 3
 
 
 # -- streams and checks -----------------------------------------------------------------------

@@ -17,7 +17,7 @@ from weakref import WeakSet
 from bsplib.backends import sigquit, stacks
 from bsplib.backends.launching import JobRunner, Work
 from bsplib.backends.leftover_threads import tell_of_threads
-from bsplib.backends.shm.channel import LOOK, Channel, Reports, is_small
+from bsplib.backends.shm.channel import Channel
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import STACK_FILE, THREAD
 from bsplib.backends.shm.forking import show_again
@@ -73,24 +73,15 @@ def run_process(
     channel.send(READY)
     runner: JobRunner | None = None
     root = KeptPort(context)
-    reports = Reports(context.segment, context.nprocs)
     pause = Pause()  # its own, since processes that outnumber the cores have none in a run
     while (message := channel.receive()) != END:
         if message[:1] == RUNNER:
             runner = pickle.loads(message[1:])  # from the parent, as all that follows
             continue
         assert runner is not None  # it comes before the first job
-        sent = channel.sent
-        report, is_urgent = runner.run(message, context.pid, root.open, channel.send)
-        # What was told before is in the pipe, and the caller reads that no more after the report.
-        stays = not is_urgent and is_small(report) and channel.sent == sent
-        left = report if stays else b""
-        is_last = reports.leave(context.pid, context.runs + 1, left, context.fences)
-        if not stays:
-            channel.send(report)
-        elif is_last:
-            channel.send(LOOK)
-        if is_urgent:
+        report, has_failed = runner.run(message, context.pid, root.open, channel.send)
+        channel.send(report)
+        if has_failed:
             continue  # the caller ends all processes; others may still be in the run
         root.begin_anew()
         if root.kept is not None:

@@ -35,8 +35,6 @@ WORD = 8
 
 ABORT = 0
 """In the first page of the segment: set when all processes are to stop."""
-CALLER_ASLEEP = 8
-"""In the first page, on a cache line of its own: 1 while the caller of a run of a pool sleeps."""
 
 BLOCKS = 64
 """Most groups that a process is in, or that not all processes have left, at a time."""
@@ -56,14 +54,7 @@ WAITED = 72
 """On a cache line of its own. 1 where another process sleeps until this one posts."""
 FUTEX = 80
 """On a cache line of its own. It changes to wake this process."""
-REPORTED = 96
-"""On a cache line of its own. Number of the last run of a pool that this process has ended."""
-REPORT_SIZE = 97
-"""Bytes of its report that follow; 0 where the report goes through the pipe."""
-REPORT = 98
-FIRST_BLOCK = 128
-REPORT_BYTES = (FIRST_BLOCK - REPORT) * WORD
-"""Most bytes of a report that can be left in the control words."""
+FIRST_BLOCK = 96
 
 CELLS = (0, 32)
 STAMP = 1

@@ -12,7 +12,7 @@ from multiprocessing.process import BaseProcess
 from bsplib.backends.launching import Death, Ended
 from bsplib.backends.members import Whereabouts, from_stack
 from bsplib.backends.outcomes import StoppedProcess
-from bsplib.backends.shm.channel import LOOK, Channel, Reports
+from bsplib.backends.shm.channel import Channel
 from bsplib.backends.shm.control import (
     ABORT,
     ASLEEP,
@@ -45,7 +45,7 @@ class Observer:
         segment: shared memory of the run.
         futexes: futexes of the processes, by pid.
         by_fork_server: the fork server starts the processes, and reports their exit status.
-        yields: looks at reports that processes leave, with a yield after each, before it sleeps.
+        yields: looks for reports of the run of a pool, with a yield after each, before it sleeps.
     """
 
     def __init__(
@@ -65,16 +65,12 @@ class Observer:
         self._futexes = futexes
         self._by_fork_server = by_fork_server
         self._sources: dict[int, int] = {}  # pids, by the file descriptors of their pipes
-        self._found: dict[int, Ended | Death] = {}  # for the next look at outcomes
         self._poll = select.poll()
         self._watched: set[int] = set()  # sources that are registered there
         self._missing: set[int] = set()  # processes whose outcome is not known yet
         self._last = False
-        self._number = 0  # of the run, where processes are kept
-        self._reports = Reports(segment, self.nprocs)
         self._yields = yields
         self._pause = Pause()
-        self._has_begun = False
         self._read: Callable[[bytes, int], Ended | None]
 
     def watch(self) -> None:
@@ -108,66 +104,30 @@ class Observer:
 
         Args:
             read: decodes the bytes that a process tells or reports; see :meth:`Work.read`.
-            last: a process ends when it has reported; otherwise it may leave its report.
+            last: a process ends when it has reported.
         """
         self._read = read
         self._last = last
-        self._number += not last
         self._missing = set(range(self.nprocs))
-        self._found = {}
-        self._has_begun = True
         for source in self._sources.keys() - self._watched:
             self._poll.register(source, select.POLLIN)
             self._watched.add(source)
 
     def news(self, timeout: float) -> Mapping[int, Ended | Death]:
         """See :meth:`Observed.news`."""
-        news, self._found = self._found, {}
-        if self._last:
-            ready = self._poll.poll(0 if news else 1000 * timeout)
-        else:
-            news |= self._left_soon()
-            ready = self._sleep(news, timeout) if self._missing else []
-        for source, _ in ready:
+        news: dict[int, Ended | Death] = {}
+        if not self._last:  # such a run may end in less time than it takes to wake the caller
+            look(lambda: self._poll.poll(0), self._pause, self._yields)
+        for source, _ in self._poll.poll(1000 * timeout):
             pid = self._sources[source]
             if pid not in self._missing:
-                self._look_after(pid, source)
+                self._ignore(source)  # the next run finds that it has ended
             elif (outcome := self._outcome(pid, source)) is not None:
                 news[pid] = outcome
                 self._missing.remove(pid)
                 if self._last:
                     self._ignore(self.pipes[pid].fileno(), self.processes[pid].sentinel)
         return news
-
-    def _left_soon(self) -> dict[int, Ended | Death]:
-        """Return the outcomes that processes have left, in a run that may end soon."""
-        if self._has_begun:
-            self._has_begun = False
-            look(lambda: self._reports.are_all_left(self._number), self._pause, self._yields)
-        return self._left()
-
-    def _sleep(self, news: dict[int, Ended | Death], timeout: float) -> list[tuple[int, int]]:
-        """Sleep until something comes; add outcomes that were left to the news.
-
-        Returns:
-            The sources that are ready, and how.
-        """
-        self._reports.begin_sleep()
-        try:
-            news |= self._left()
-            ready = self._poll.poll(0 if news else 1000 * timeout)
-        finally:
-            self._reports.end_sleep()
-        news |= self._left()
-        return ready
-
-    def _left(self) -> dict[int, Ended | Death]:
-        """Return the outcomes that processes have left since the last look."""
-        number, find = self._number, self._reports.find
-        left = {pid: report for pid in self._missing if (report := find(pid, number))}
-        self._missing.difference_update(left)
-        read = {pid: self._read(report, pid) for pid, report in left.items()}
-        return {pid: ended for pid, ended in read.items() if ended is not None}
 
     def _outcome(self, pid: int, source: int) -> Ended | Death | None:
         """Return how a process ended of which a source is ready; None if it has not ended."""
@@ -177,16 +137,10 @@ class Observer:
             report = received(pipe)
             if not report:
                 return self.death(pid)
-            if report != LOOK and (ended := self._read(report, pid)) is not None:
+            if (ended := self._read(report, pid)) is not None:
                 return ended
             has_come = pipe.has_come()
         return None if source == pipe.fileno() else self.death(pid)
-
-    def _look_after(self, pid: int, source: int) -> None:
-        """Look at a source of a process whose outcome is known: a late LOOK, or its end."""
-        pipe = self.pipes[pid]
-        if source != pipe.fileno() or (pipe.has_come() and not received(pipe)):
-            self._ignore(source)  # the next run finds that it has ended
 
     def _ignore(self, *sources: int) -> None:
         """Do not wait for these sources until the next run."""
@@ -234,8 +188,6 @@ class Observer:
 
     def whereabouts(self, ended: Collection[int]) -> list[Whereabouts]:
         """See :meth:`Observed.whereabouts`; the places come from the stacks of the processes."""
-        self._found |= self._left()
-        ended = {*ended, *self._found}
         supersteps = [self._superstep_begun(pid) for pid in range(self.nprocs)]
         missing = [pid for pid in range(self.nprocs) if pid not in ended]
         controls = {pid: self._segment.control_start(pid) // WORD for pid in missing}

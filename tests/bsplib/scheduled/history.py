@@ -28,10 +28,12 @@ from bsplib.backends.shm.control import (
     FIRST_BLOCK,
     PAGE,
     POSTED,
-    REPORTED,
     WORD,
 )
 
+REPORTED = FIRST_BLOCK - 1
+"""A word that the backend does not use: stands for the report of a process to the caller of a
+pool."""
 _CONTROL_WORDS = CONTROL_BYTES // WORD
 _PAGE_WORDS = PAGE // WORD
 _POSTS = frozenset((*CELLS, POSTED))

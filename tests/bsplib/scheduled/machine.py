@@ -21,7 +21,7 @@ import numpy as np
 from bsplib.backends.shm import oblivious, port
 from bsplib.backends.shm.child import KeptPort
 from bsplib.backends.shm.context import ProcessContext
-from bsplib.backends.shm.control import CELLS, CONTROL_BYTES, PAGE, REPORTED, WORD
+from bsplib.backends.shm.control import CELLS, CONTROL_BYTES, PAGE, WORD
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.staging import ProcessMemory, StagingBuffer
@@ -30,7 +30,7 @@ from bsplib.core import BUILD, atomics, entries, meeting
 from bsplib.core import values as core_values
 from bsplib.running.task import Conditions, Seeds, Task, run_task
 
-from .history import owner_of, word_of
+from .history import REPORTED, owner_of, word_of
 from .scheduler import Choose, Conflicts, Scheduler
 
 PATTERN = 0xDB
