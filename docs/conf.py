@@ -38,10 +38,10 @@ myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 INCLUDED = {
-    "CHANGELOG.md": "changelog.md",
-    "CONTRIBUTING.md": "explanation/contributing.md",
-    "bsplib/backends/shm/PROTOCOL.md": "explanation/protocol_shm.md",
-    "bsplib/backends/mpi/PROTOCOL.md": "explanation/protocol_mpi.md",
+    "CHANGELOG.md": "maintaining/changelog.md",
+    "CONTRIBUTING.md": "maintaining/contributing.md",
+    "bsplib/backends/shm/PROTOCOL.md": "maintaining/protocol_shm.md",
+    "bsplib/backends/mpi/PROTOCOL.md": "maintaining/protocol_mpi.md",
 }
 """Pages that stand elsewhere in the repository, and the page of the site that includes each."""
 LINK = re.compile(r"(?<!!)\[([^\]\n]*)\]\(([\w./-]+)((?:#[\w-]*)?)\)")

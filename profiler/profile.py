@@ -192,7 +192,7 @@ class RunProfile:
     def nodes(self) -> pandas.DataFrame:
         """Return a row for each function and cost centre, the greatest loss first.
 
-        The index is the id of the node. The columns are described in ``docs/report.md``.
+        The index is the id of the node. The columns are described in ``docs/reference/traces.md``.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -221,7 +221,7 @@ class RunProfile:
     def supersteps(self) -> pandas.DataFrame:
         """Return a row for each superstep of each group, in order of group and number.
 
-        The columns are described in ``docs/report.md``.
+        The columns are described in ``docs/reference/traces.md``.
 
         Raises:
             MissingExtraError: pandas is not installed.

@@ -22,7 +22,7 @@ Any N >= 1 and any p will do. Where p is no power of two some processes transfor
 twice as many values, and one in an uneven group sends its half twice.
 
 The comments ``#cll`` are those of Figure 5: ``bsp papers call`` measures the blocks between them,
-with these formulas (docs/call.md).
+with these formulas (docs/maintaining/call.md).
 
 Source: Gonzalez et al., Figure 5 and equations 4 to 8.
 """

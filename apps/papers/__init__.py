@@ -6,5 +6,5 @@ equations of :mod:`bsplib.apps.papers.msteps` (Roda et al.), :mod:`bsplib.apps.p
 :mod:`bsplib.apps.papers.bitonic` (Chittor), :mod:`bsplib.apps.papers.steady` (Shi) and the runs of
 :mod:`bsplib.apps.papers.seeds` (Jarvis et al.); :mod:`bsplib.apps.papers.call` is the system CALL
 of Gonzalez et al. :mod:`bsplib.apps.papers.show` writes them as text, as HTML, as JSON and
-as the page ``docs/papers.md``.
+as the page ``docs/maintaining/papers.md``.
 """

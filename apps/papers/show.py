@@ -79,17 +79,17 @@ def _html_row(cells: Sequence[str], tag: str = "td") -> str:
 
 
 def as_markdown(items: Sequence[Item]) -> str:
-    """Return the page ``docs/papers.md``."""
+    """Return the page ``docs/maintaining/papers.md``."""
     lines = [
         "# The papers, beside print",
         "",
-        "Written by `bsp papers --force --markdown docs/papers.md`. What is not computed from "
+        "Written by `bsp papers --force --markdown docs/maintaining/papers.md`. What is not computed from "
         "printed constants is from runs on virtual processors, which take the same time "
         "everywhere. The stages of the SQL paper were run with several seeds by `bsp papers "
         "--seeds apps/papers/seeds.csv`; their "
         "rows have the median, the least and the greatest.",
         "",
-        *_markdown(_TITLES, [_cells(item) for item in items]),
+        *_markdown(_TITLES[:-1], _likewise([_cells(item)[:-1] for item in items])),
         "",
         "## Measured on a computer with two cores",
         "",
@@ -101,7 +101,7 @@ def as_markdown(items: Sequence[Item]) -> str:
         "the programs of Roda et al. and Shi is measured with processes that keep their memory "
         "and, where each has a core, spin while they wait; of each time the least of many counts.",
         "",
-        *_markdown(_MEASURED_TITLES, table("measured")),
+        *_markdown(_MEASURED_TITLES, _likewise(table("measured"))),
         "",
         "## Not computed by this command",
         "",
@@ -109,12 +109,19 @@ def as_markdown(items: Sequence[Item]) -> str:
         "",
         "## Every equation, table, figure and system",
         "",
-        "A place is a module, a name in it after a colon, a file, or a command. Read from "
-        "`apps/papers/places.csv`; a test looks whether each place exists.",
-        "",
-        *_markdown(_PLACE_TITLES, [_place_cells(entry) for entry in all_places()]),
+        "[places.csv](../../apps/papers/places.csv) says where each of them lives: a module, a name "
+        "in it after a colon, a file, or a command. A test looks whether each place exists.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _likewise(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Return rows whose last cell is not repeated where it is that of the row before."""
+    before = [None, *(row[-1] for row in rows)]
+    return [
+        (*row[:-1], "likewise") if row[-1] == last and row[-1] != "nothing" else row
+        for row, last in zip(rows, before, strict=False)
+    ]
 
 
 def _markdown(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -2,7 +2,7 @@
 
 :func:`~bsplib.apps.paradigms.farm.farm` has a bag of tasks done by all processes, and
 :func:`~bsplib.apps.paradigms.pipeline.pipeline` passes a stream of items through stages. Both use
-messages and ``oblsync``, so that no process waits at a barrier; ``docs/paradigms.md`` explains
+messages and ``oblsync``, so that no process waits at a barrier; ``docs/howto/tasks.md`` explains
 them, with figures. :mod:`bsplib.apps.paradigms.model` predicts their times.
 """
 

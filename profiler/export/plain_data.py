@@ -57,7 +57,7 @@ def write_json(request: Request, file: BinaryIO) -> None:
     """Write losses, verdict, nodes, edges and a critical path of a request as JSON.
 
     Where the run was repeated, the intervals over its repeats are there, too. Times are in
-    seconds, sizes in bytes; ``docs/report.md`` describes the format.
+    seconds, sizes in bytes; ``docs/reference/traces.md`` describes the format.
 
     Raises:
         TooLargeError: there are too many nodes and processes for a file of JSON.

@@ -1,4 +1,4 @@
-"""A report as one document of plain values, for JSON. ``docs/report.md`` describes it."""
+"""A report as one document of plain values, for JSON. ``docs/reference/traces.md`` describes it."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [
     "docs/compare.md",
-    "docs/call.md",
-    "docs/paradigms.md",
+    "docs/maintaining/call.md",
 ]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

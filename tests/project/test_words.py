@@ -13,7 +13,7 @@ CODE = ("bsplib", "profiler", "webui", "apps")
 
 def glossary() -> list[str]:
     """Return the first column of the table of words."""
-    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/maintaining/architecture.md").read_text(encoding="utf-8")
     _, _, section = page.partition("\n## Words\n")
     return re.findall(r"^\| (?!word \|)(\w[^|]*?) \| \w", section, re.MULTILINE)
 
