@@ -83,9 +83,9 @@ def as_markdown(items: Sequence[Item]) -> str:
     lines = [
         "# The papers, beside print",
         "",
-        "Written by `bsp papers --force --markdown docs/maintaining/papers.md`. What is not computed from "
-        "printed constants is from runs on virtual processors, which take the same time "
-        "everywhere. The stages of the SQL paper were run with several seeds by `bsp papers "
+        "Written by `bsp papers --force --markdown docs/maintaining/papers.md`. What is not "
+        "computed from printed constants is from runs on virtual processors, which take the same "
+        "time everywhere. The stages of the SQL paper were run with several seeds by `bsp papers "
         "--seeds apps/papers/seeds.csv`; their "
         "rows have the median, the least and the greatest.",
         "",
@@ -109,8 +109,8 @@ def as_markdown(items: Sequence[Item]) -> str:
         "",
         "## Every equation, table, figure and system",
         "",
-        "[places.csv](../../apps/papers/places.csv) says where each of them lives: a module, a name "
-        "in it after a colon, a file, or a command. A test looks whether each place exists.",
+        "[places.csv](../../apps/papers/places.csv) says where each of them lives: a module, a "
+        "name in it after a colon, a file, or a command. A test looks whether each place exists.",
     ]
     return "\n".join(lines) + "\n"
 
