@@ -149,6 +149,8 @@ def _sums(
     counts = sample.counts
     if (counts == counts[0]).all():
         return [Law(f"{counts[0]:.17g}", 0)]
+    if (counts == np.median(counts)).sum() >= max(len(counts) - 1, 3):
+        return []  # a single run is no evidence of a term
     used = _used(sample)
     if any(len(set(sample.values[name].tolist())) < _LEAST_VALUES for name in used):
         return []
@@ -192,7 +194,7 @@ def _used(sample: _Sample) -> list[str]:
         apart = len(groups) == len(sample.counts)
         if apart or any(len(group) > 1 for group in groups.values()):
             used.append(name)
-    return used
+    return used or varied  # at most one run differs from the others in any of them
 
 
 def _exact(
@@ -238,8 +240,9 @@ def _law(
     exact = columns @ np.array([float(each) for each in fractions])
     allowed = _EXACT * np.maximum(np.abs(sample.counts), 1)
     odd = [each.denominator % 3 == 0 or each.denominator % 5 == 0 for each in fractions]
-    if any(odd) and len(terms) > 2 and not any("**" in term.text for term in terms):
-        return None  # three such numbers meet too much; sums of squares have thirds
+    is_cut = len(terms) == 1 and bool(terms[0].parts[0])  # such as a size in ten parts
+    if any(odd) and not is_cut and not any("**" in term.text for term in terms):
+        return None  # sums of such numbers meet too much, but for those of squares
     if 0 in fractions or not (np.abs(exact - sample.counts) <= allowed).all():
         return None
     if not _told_apart(terms, sample):
@@ -251,8 +254,8 @@ def _law(
         if functions != {""} and values <= len(functions):
             return None
     weight = sum(
-        term.weight + 1 + (each.denominator > 2) + is_odd
-        for term, each, is_odd in zip(terms, fractions, odd, strict=True)
+        term.weight + 1 + (each.denominator > 2)
+        for term, each in zip(terms, fractions, strict=True)
     )
     text = " + ".join(
         _product(each, term.text) for each, term in zip(fractions, terms, strict=True)

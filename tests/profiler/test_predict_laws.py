@@ -62,8 +62,13 @@ def test_a_part_of_a_size_may_be_rounded(law, sizes):
 
 
 def test_a_program_may_cut_its_data_in_twelve_or_ten():
-    assert predicted(lambda n, p: 8 * n * (10 + p) / 12) == {8 * 4096 * 42 / 12}
+    assert predicted(lambda n, p: 8 * n * (p - 1) / 12) == {8 * 4096 * 31 / 12}
     assert predicted(lambda n, p: n / 10 * (p - 1)) == {4096 * 31 / 10}
+
+
+def test_what_only_a_run_apart_from_all_others_has_is_no_law():
+    values = {"n": np.array([64.0, 64, 128, 128, 512]), "p": np.array([2.0, 4, 2, 4, 32])}
+    assert not laws_of(values, np.array([1.0, 1, 1, 1, 5]))
 
 
 def test_noise_has_no_law():
