@@ -15,8 +15,7 @@ divide them, some pieces are longer by one; that of the last process is, and not
 ``spread_from_last``  broadcast from process p - 1
 ====================  ============================================================
 
-The page of a node model computes the same in the browser (``webui/static/laws.js``). What they
-say is compared with the supersteps of real calls by the tests.
+The tests compare what they say with the supersteps of calls.
 
 Source: Jarvis et al. 2002, section 3.2, and :mod:`bsplib.primitives.stages`.
 """
@@ -118,7 +117,8 @@ def spread(m: float, k: float, p: int, r: float) -> tuple[float, int]:
         # Then a process receives all but its own piece, which is short unless all but one are long.
         are_long = round(m / k) % p == p - 1
         own = _piece(m, k, p) if are_long else _shortest(m, k, p)
-        return 2 * m - _shortest(m, k, p) - own, 2
+        sent = (p - 2) * _piece(m, k, p)  # by who has a longest piece, and root has all
+        return m - _shortest(m, k, p) + max(m - own, sent), 2
     return (p - 1) * m, 1
 
 

@@ -9,7 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
+from bsplib.experiments.collective_costs import COSTS
 from bsplib.machine import Machine
+from bsplib.profiler.costs import h_relation, superstep_numbers
 from bsplib.profiler.predict import ModelError, learn, predict_run, read_model, scaling, write_model
 from bsplib.profiler.predict.document import document
 from bsplib.profiler.predict.observed import observe
@@ -328,6 +330,36 @@ def two_branches(bsp, n):
         charge(bsp, 1e-8 * n)
     if bsp.nprocs > 2:
         bsp.sync()
+
+
+CALLS = {
+    "combined": lambda bsp, x: bsp.allreduce(x),
+    "prefixed": lambda bsp, x: bsp.exscan(x),
+    "reduced": lambda bsp, x: bsp.reduce(x),
+    "reduced_to_last": lambda bsp, x: bsp.reduce(x, root=bsp.nprocs - 1),
+    "spread": lambda bsp, x: bsp.broadcast(x),
+    "spread_from_last": lambda bsp, x: bsp.broadcast(x, root=bsp.nprocs - 1),
+}
+
+
+def all_of_them(bsp, n):
+    for call in CALLS.values():
+        call(bsp, np.zeros(n))
+        bsp.sync()  # it moves nothing, and so it tells where a call ends
+
+
+@pytest.mark.parametrize(("p", "n"), [(2, 5), (3, 4), (7, 9), (8, 33), (12, 20), (12, 97), (32, 9)])
+def test_what_collectives_cost_is_what_their_calls_cost(p, n, tmp_path):
+    path, ratio = tmp_path / "run.bsp", 100.0
+    machine = Machine("there", "made up", g=1e-9, l=ratio * 1e-9)
+    bsplib.run(all_of_them, n, nprocs=p, backend="sim", machine=machine, profile=path)
+    run = read_trace(path).runs[0]
+    steps, h = superstep_numbers(run), np.maximum(*h_relation(run))
+    moved = iter([float(h[steps == number].max()) for number in np.unique(steps)])
+    for name in CALLS:
+        wanted, count = COSTS[name](8 * n, 8, p, ratio)
+        assert (name, sum(next(moved) for _ in range(count))) == (name, wanted)
+        assert (name, next(moved)) == (name, 0)
 
 
 @pytest.mark.lengthy
