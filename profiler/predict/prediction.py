@@ -282,8 +282,11 @@ class Scaling:
 def scaling(prediction: RunPrediction) -> Scaling:
     """Return the program at powers of two of processes, as far as its runs tell anything.
 
-    That is up to 64 times the most processes of a run, or twice as many as were asked for.
+    That is up to 64 times the most processes of a run, or twice as many as were asked for; of runs
+    with one number of processes it is what was asked for.
     """
+    if len(set(prediction.model.measured[PROCESSES])) == 1:
+        return Scaling((prediction,), None, None)
     asked = int(prediction.point[PROCESSES])
     most = max(64 * int(prediction.model.largest[PROCESSES]), 2 * asked)
     counts = sorted({2**power for power in range(most.bit_length())} | {asked})

@@ -308,12 +308,14 @@ class _Learner:
 
         A loop may make as many supersteps as its data want, each with the same h-relation; and
         with each of the other processes a process may exchange as much as with any. In sub-groups
-        this comes first: their number and their size may both depend on a grid.
+        this comes first: their number and their size may both depend on a grid. Where supersteps
+        have no law, neither has their sum, and in each only a single term is one.
         """
         counts = np.array([getattr(row, name) for row in rows])
         passed = np.array([row.supersteps for row in rows])
         inside = chain in self._program.inside and bool(passed.any())
-        if not inside and (laws := laws_of(self._values, counts)):
+        known = steps.fit is None
+        if known and not inside and (laws := laws_of(self._values, counts)):
             return Learned(laws)
         if counts[passed == 0].any() or not counts.any():
             return self._fitted(counts, counts > 0)
@@ -321,9 +323,11 @@ class _Learner:
         part = {each: column[some] for each, column in self._values.items()}
         others = part[PROCESSES] - 1
         each = counts[some] / passed[some]
-        if laws := laws_of(part, each, grids=inside):
+        laws = laws_of(part, each, grids=inside)
+        if laws and (known or laws[0].terms == 1):
             return Learned(laws, times=steps)
-        if others.all() and (laws := laws_of(part, each / others)):
+        laws = laws_of(part, each / others) if others.all() else ()
+        if laws and (known or laws[0].terms == 1):
             return Learned(
                 tuple(law._replace(text=f"({law.text})*(p - 1)") for law in laws), times=steps
             )

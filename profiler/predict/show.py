@@ -154,11 +154,9 @@ def remarks(prediction: RunPrediction, found: Scaling) -> Iterator[tuple[str, st
     if (speedup := found.speedup(prediction)) is not None:
         yield f"speedup over one process: {speedup:.3g}", None
     if found.roll_off is not None and found.cause is not None:
+        fastest = fmt.counted(found.roll_off, "process", "processes")
         cause = fmt.label(nodes[found.cause])
-        yield (
-            f"roll-off: more than {found.roll_off} processes no longer help, because of {cause}",
-            found.cause,
-        )
+        yield f"roll-off: fastest on {fastest}; with more, {cause} takes longer", found.cause
     for assumed in _assumed(prediction):
         yield assumed, None
     for leaf, why in prediction.refused.items():
