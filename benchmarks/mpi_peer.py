@@ -24,7 +24,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from benchmarks import collective_calls
-from benchmarks.timing import seconds_each, seconds_of_transfer, seconds_to_the_end
+from benchmarks.timing import seconds_each, seconds_of_transfer
 from benchmarks.whole.on_ranks import whole_program
 
 _WORD_BYTES = 8
@@ -101,18 +101,6 @@ def small_puts(ranks: MPI.Intracomm, count: int, number: int) -> float:
         return seconds
 
 
-def late_barriers(ranks: MPI.Intracomm, count: int, late_s: float, quantile: float) -> float:
-    """Pass barriers to which the last rank comes late, after it has computed."""
-
-    def latest(times: NDArray[np.float64]) -> NDArray[np.float64]:
-        found = np.empty_like(times)
-        ranks.Allreduce(times, found, MPI.MAX)
-        return found
-
-    last = ranks.rank == ranks.size - 1
-    return seconds_to_the_end(count, late_s, last, ranks.Barrier, latest, quantile)
-
-
 def collectives(
     ranks: MPI.Intracomm, count: int, name: str, size: int, *, given: bool = False
 ) -> float:
@@ -134,20 +122,9 @@ def exchanges_that_are_read(ranks: MPI.Intracomm, count: int, nbytes: int) -> fl
     return seconds_of_transfer(count, source, [target], transfer)
 
 
-def alltoalls_that_are_read(ranks: MPI.Intracomm, count: int, nbytes: int) -> float:
-    """Send a part of what was written to every rank by Alltoall, and read what came."""
-    source, target = (np.zeros(ranks.size * nbytes, np.uint8) for _ in range(2))
-    typed = [source, MPI.BYTE], [target, MPI.BYTE]
-    return seconds_of_transfer(count, source, [target], lambda _: ranks.Alltoall(*typed))
-
-
 def _check(there: MPI.Win, expected: NDArray[Any]) -> None:
     memory: Any = there.tomemory()
-    _check_words(np.frombuffer(memory, expected.dtype), expected)
-
-
-def _check_words(found: NDArray[Any], expected: NDArray[Any]) -> None:
-    if not np.array_equal(found, expected):
+    if not np.array_equal(np.frombuffer(memory, expected.dtype), expected):
         raise RuntimeError("the words that were put have not arrived")
 
 
@@ -155,7 +132,7 @@ PROGRAMS: dict[str, Callable[..., float]] = {
     program.__name__: program
     for program in (
         *(fences, puts, puts_that_are_read, small_puts, whole_program),
-        *(exchanges_that_are_read, alltoalls_that_are_read, late_barriers, collectives),
+        *(exchanges_that_are_read, collectives),
     )
 }
 

@@ -65,12 +65,6 @@ def spinning(flags: memoryview, nprocs: int, pid: int) -> Callable[[], None]:
     return wait
 
 
-def spin_barrier(nprocs: int, count: int) -> float:
-    """Return the seconds of a barrier that spins."""
-    flags = shared_flags(nprocs)
-    return forked(nprocs, lambda pid: seconds_each(count, spinning(flags, nprocs, pid)))
-
-
 def library_barrier(nprocs: int, count: int) -> float:
     """Return the seconds of a ``multiprocessing.Barrier``."""
     barrier = FORK.Barrier(nprocs)

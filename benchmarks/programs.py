@@ -6,6 +6,7 @@ that transfers nothing.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 import bsplib
 from benchmarks import collective_calls
-from benchmarks.timing import seconds_each, seconds_of_transfer, seconds_to_the_end
+from benchmarks.timing import seconds_each, seconds_of_transfer
 
 Numbers = NDArray[np.float64]
 
@@ -29,14 +30,23 @@ def supersteps(bsp: bsplib.Group, count: int) -> float:
 
 
 def late_syncs(bsp: bsplib.Group, count: int, late_s: float, quantile: float) -> float:
-    """End supersteps to which the last process comes late, after it has computed."""
+    """End supersteps to which the last process comes late, after it has computed.
 
-    def latest(times: Numbers) -> Numbers:
-        found: Numbers = bsp.allreduce(times, np.maximum)
-        return found
-
-    last = bsp.pid == bsp.nprocs - 1
-    return seconds_to_the_end(count, late_s, last, bsp.sync, latest, quantile)
+    Returns:
+        A quantile of the seconds from its coming to the end of the sync in all processes.
+    """
+    came, ended, now = np.zeros(count), np.zeros(count), time.perf_counter
+    bsp.sync()
+    for turn in range(count):
+        if bsp.pid == bsp.nprocs - 1:
+            until = now() + late_s
+            while now() < until:
+                pass
+        came[turn] = now()
+        bsp.sync()
+        ended[turn] = now()
+    seconds = bsp.allreduce(ended, np.maximum) - bsp.allreduce(came, np.maximum)
+    return float(np.quantile(seconds, quantile))
 
 
 def collectives(
@@ -131,21 +141,6 @@ def messages_that_are_read(bsp: bsplib.Group, count: int, nbytes: int) -> float:
     return seconds_of_transfer(count, source, received, transfer)
 
 
-def puts_to_all_that_are_read(bsp: bsplib.Group, count: int, nbytes: int) -> float:
-    """End supersteps in which every process puts a part of its array to each process."""
-    target = bsp.zeros(bsp.nprocs * nbytes, np.uint8)
-    source = np.zeros(bsp.nprocs * nbytes, np.uint8)
-    parts = [source[pid * nbytes :][:nbytes] for pid in range(bsp.nprocs)]
-    start = bsp.pid * nbytes
-
-    def transfer(_: int) -> None:
-        for pid, part in enumerate(parts):
-            bsp.put(pid, part, target, offset=start)
-        bsp.sync()
-
-    return seconds_of_transfer(count, source, [target], transfer)
-
-
 def small_puts(bsp: bsplib.Group, count: int, number: int) -> float:
     """Return the seconds for each of many puts of one word from process 0 to the last."""
 
@@ -181,52 +176,6 @@ def _small_puts(
     seconds = seconds_each(count, superstep) / number
     _check(words, np.full(number, bsp.pid == last))
     return seconds
-
-
-def random_puts(bsp: bsplib.Group, count: int, number: int) -> float:
-    """End supersteps in which every process puts many words to random places.
-
-    Returns:
-        Seconds for each word that a process puts.
-    """
-    words = bsp.zeros(number)
-    pids, indices, values = _random_words(bsp.pid, bsp.nprocs, number)
-
-    def superstep() -> None:
-        bsp.put_at(pids, indices, values, words)
-        bsp.sync()
-
-    seconds = seconds_each(count, superstep) / number
-    expected = np.zeros(number)
-    for source in range(bsp.nprocs):
-        pids, indices, values = _random_words(source, bsp.nprocs, number)
-        here = pids == bsp.pid
-        expected[indices[here]] = values[here]
-    _check(words, expected)
-    return seconds
-
-
-def _random_words(
-    pid: int, nprocs: int, number: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Numbers]:
-    random = np.random.default_rng(pid)
-    pids = random.integers(nprocs, size=number)
-    return pids, random.integers(number, size=number), random.random(number)
-
-
-def small_messages(bsp: bsplib.Group, count: int, number: int) -> float:
-    """Return the seconds for each of many messages from process 0 to the last, which reads them."""
-    last = bsp.nprocs - 1
-
-    def superstep() -> None:
-        if bsp.pid == 0:
-            for _ in range(number):
-                bsp.send(last, b"8 bytes.")
-        bsp.sync()
-        for _ in bsp.messages():
-            pass
-
-    return seconds_each(count, superstep) / number
 
 
 def work(bsp: bsplib.Group, count: int, rounds: int) -> float:

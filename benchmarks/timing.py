@@ -14,7 +14,6 @@ _VALUES = 251
 """Values that are transferred in turn. A prime number: they repeat at no other period."""
 
 Bytes = NDArray[np.uint8]
-Numbers = NDArray[np.float64]
 
 
 def seconds_of(call: Callable[[], object]) -> float:
@@ -71,36 +70,3 @@ def seconds_of_transfer(
     if not np.array_equal(targets[number % len(targets)], source):
         raise RuntimeError("the values that were transferred have not arrived")
     return seconds
-
-
-def seconds_to_the_end(
-    count: int,
-    late_s: float,
-    is_late: bool,
-    meet: Callable[[], object],
-    latest: Callable[[Numbers], Numbers],
-    quantile: float,
-) -> float:
-    """Return a quantile of the seconds from the coming of the last process to the end of a meeting.
-
-    What counts is how soon all go on once the last one has come, and so whether they slept.
-
-    Args:
-        count: number of meetings.
-        late_s: seconds for which the others wait.
-        is_late: this process is the last one.
-        meet: takes part in a meeting of all.
-        latest: combines arrays of all processes by their greatest values.
-        quantile: 0.5 for the median.
-    """
-    came, ended, now = np.zeros(count), np.zeros(count), time.perf_counter
-    meet()
-    for turn in range(count):
-        if is_late:
-            until = now() + late_s
-            while now() < until:
-                pass
-        came[turn] = now()
-        meet()
-        ended[turn] = now()
-    return float(np.quantile(latest(ended) - latest(came), quantile))

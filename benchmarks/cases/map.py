@@ -63,9 +63,9 @@ def _uneven(stack: ExitStack) -> Sequence[Case]:
     ]
 
 
-def _even(task_s: float, stack: ExitStack) -> Sequence[Case]:
-    """Compare ways to share tasks that take all the same time, 0.2 s together."""
-    tasks = [task_s] * max(20, round(0.2 / task_s))
+def _even(stack: ExitStack) -> Sequence[Case]:
+    """Compare ways to share tasks that take all the same time."""
+    tasks = [1e-4] * 2000
 
     def sample(way: Map) -> float:
         return seconds_of(partial(way, tasks)) / len(tasks)
@@ -75,6 +75,5 @@ def _even(task_s: float, stack: ExitStack) -> Sequence[Case]:
 
 SECTIONS = (
     Section(f"1000 tasks of Pareto-distributed times, p = {NPROCS}", "loop", _uneven),
-    Section(f"Tasks of 100 us, p = {NPROCS}", "task", partial(_even, 1e-4)),
-    Section(f"Tasks of 10 ms, p = {NPROCS}", "task", partial(_even, 1e-2)),
+    Section(f"Tasks of 100 us, p = {NPROCS}", "task", _even),
 )

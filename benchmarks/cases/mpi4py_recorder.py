@@ -1,4 +1,4 @@
-"""What recording an mpi4py program costs for each call, and what it adds to its start.
+"""What recording an mpi4py program costs for each call.
 
 One rank calls itself: the cost of a call is that of the recorder and of the least that MPI does.
 """
@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.measure import Case, Section
-from benchmarks.timing import seconds_of
 from tests.mpi_installations import ALL, Mpi
 
 _PROGRAM = """
@@ -26,8 +25,6 @@ comm = MPI.COMM_WORLD
 x, y = np.zeros(1), np.zeros(1)
 def allreduce(): comm.Allreduce(x, y)
 def sendrecv(): comm.Sendrecv(x, 0, 0, y, 0, 0)
-def deep(call, depth): return deep(call, depth - 1) if depth else call()
-def nested(): deep(allreduce, 20)
 TIMES, BATCHES = 100, 30
 for line in sys.stdin:
     call = globals()[line.strip()]
@@ -41,16 +38,11 @@ for line in sys.stdin:
 _CALLS = {
     "allreduce": "Allreduce of 8 B",
     "sendrecv": "Sendrecv of 8 B",
-    "nested": "Allreduce of 8 B, 20 functions deep",
 }
 """Titles by the function of the program."""
 
 _RECORDED = "import sys\nfrom bsplib.record import command\ncommand.JOIN = 'nosuch'\n"
-_MAIN = "command.main(sys.argv[1:])"
-_WAYS = {
-    "bare": None,
-    "shim": _RECORDED + _MAIN,
-}
+_WAYS = {"bare": None, "shim": _RECORDED + "command.main(sys.argv[1:])"}
 
 
 class _Rank:
@@ -95,31 +87,9 @@ def _calls(mpi: Mpi, call: str, stack: ExitStack) -> Sequence[Case]:
     return [Case(way, partial(_Rank(stack, mpi, code).sample, call)) for way, code in _WAYS.items()]
 
 
-def _starts(mpi: Mpi, stack: ExitStack) -> Sequence[Case]:
-    """Compare the time of a whole program that does nothing but begin and end MPI."""
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    program = folder / "program.py"
-    program.write_text("from mpi4py import MPI\nimport numpy\n", encoding="utf-8")
-    recorder = ["-c", _WAYS["shim"] or "", str(folder / "a.bsp")]
-
-    def sample(*words: str) -> float:
-        command = [sys.executable, *words, str(program)]
-        variables = mpi.whole_environment(1)
-        run = partial(subprocess.run, command, check=True, capture_output=True, env=variables)
-        return seconds_of(run)
-
-    return [Case("bare", sample), Case("python -m bsplib.record", partial(sample, *recorder))]
-
-
 SECTIONS = tuple(
-    section
+    Section(f"Recorded {title}, {mpi.title}", "call", partial(_calls, mpi, call), 15)
     for mpi in ALL
     if mpi.is_here()
-    for section in (
-        *(
-            Section(f"Recorded {title}, {mpi.title}", "call", partial(_calls, mpi, call), 15)
-            for call, title in _CALLS.items()
-        ),
-        Section(f"Start and end of a recorded program, {mpi.title}", "run", partial(_starts, mpi)),
-    )
+    for call, title in _CALLS.items()
 )

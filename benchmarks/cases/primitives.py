@@ -38,7 +38,6 @@ def _empty(nprocs: int, count: int, stack: ExitStack) -> Sequence[Case]:
     """Compare a sync that delivers nothing with barriers and fences."""
     ours = sampler(stack, nprocs)
     return [
-        Case("spin barrier", partial(peers.spin_barrier, nprocs, count)),
         Case("multiprocessing.Barrier", partial(peers.library_barrier, nprocs, count // 10)),
         *mpi_cases(stack, nprocs, "Fence", "fences", count=count),
         Case("sync", partial(ours, programs.supersteps, count)),
@@ -74,13 +73,6 @@ def _large_message(nbytes: int, count: int, stack: ExitStack) -> Sequence[Case]:
     return [*theirs(count=count, nbytes=nbytes), Case("send, sync, move", send)]
 
 
-def _large_puts_to_all(nbytes: int, count: int, stack: ExitStack) -> Sequence[Case]:
-    """Compare puts to all processes with Alltoall."""
-    theirs = partial(mpi_cases, stack, 2, "Alltoall", "alltoalls_that_are_read")
-    puts = partial(sampler(stack, 2), programs.puts_to_all_that_are_read, count, nbytes)
-    return [*theirs(count=count, nbytes=nbytes), Case("puts to all, sync", puts)]
-
-
 def _many_puts(number: int, stack: ExitStack) -> Sequence[Case]:
     """Compare many puts of a word, by offset and into views, with Put."""
     ours = sampler(stack, 2)
@@ -91,17 +83,6 @@ def _many_puts(number: int, stack: ExitStack) -> Sequence[Case]:
     ]
 
 
-def _messages(number: int, stack: ExitStack) -> Sequence[Case]:
-    """Measure many messages in a superstep."""
-    ours = partial(sampler(stack, 2), programs.small_messages, 20, number)
-    return [Case("send, sync, messages()", ours)]
-
-
-def _random_puts(number: int, stack: ExitStack) -> Sequence[Case]:
-    """Measure one call for many words."""
-    return [Case("put_at, sync", partial(sampler(stack, 2), programs.random_puts, 2, number))]
-
-
 def _get_and_message(count: int, stack: ExitStack) -> Sequence[Case]:
     """Measure a superstep with a get of 8 B, and one with a message of 8 B that is read."""
     ours = sampler(stack, 2)
@@ -109,15 +90,6 @@ def _get_and_message(count: int, stack: ExitStack) -> Sequence[Case]:
         Case("get, sync", partial(ours, programs.gets, count)),
         Case("send, sync, messages()", partial(ours, programs.messages, count)),
     ]
-
-
-def _virtual(_: ExitStack) -> Sequence[Case]:
-    """Measure a sync of virtual processors, divided by their number."""
-
-    def sample(nprocs: int) -> float:
-        return bsplib.run(programs.supersteps, 100, nprocs=nprocs, backend="sim")[0] / nprocs
-
-    return [Case(f"sync, p = {nprocs}", partial(sample, nprocs)) for nprocs in (16, 512)]
 
 
 def _of_size(what: str, prepare: Callable[..., Sequence[Case]], nbytes: int, count: int) -> Section:
@@ -133,16 +105,12 @@ SECTIONS = (
     ),
     *(
         Section(f"Put of 8 B, p = {p}", "superstep", partial(_put, p, 8, count))
-        for p, count in ((2, 2000), (4, 500), (16, 100))
+        for p, count in ((2, 2000), (16, 100))
     ),
     _of_size("Put", _large_put, 64 * KIB, 1000),
     _of_size("Put", _large_put, MIB, 200),
     _of_size("Put", _large_put, 16 * MIB, 100),
     _of_size("Message", _large_message, 8 * MIB, 100),
-    _of_size("Puts to all", _large_puts_to_all, 64 * KIB, 1000),
     Section("Get or message of 8 B, p = 2", "superstep", partial(_get_and_message, 2000)),
     Section("1000 puts of 8 B from process 0 to 1", "put", partial(_many_puts, 1000)),
-    Section("10^6 puts to random places by each of 2", "word", partial(_random_puts, 10**6)),
-    Section("1000 messages of 8 B from process 0 to 1", "message", partial(_messages, 1000)),
-    Section("Empty superstep of a virtual processor", "superstep", _virtual, 5),
 )

@@ -65,7 +65,7 @@ def sorts(bsp: bsplib.Group, size: int) -> float:
     """Return the seconds of a sample sort of random integers."""
     from benchmarks.cases.sorts import sorts as sort  # noqa: PLC0415  # needs pyarrow
 
-    return sort(bsp, size, "int64")
+    return sort(bsp, size)
 
 
 class _Command:
@@ -102,12 +102,6 @@ def _read(count: int, stack: ExitStack) -> Sequence[Case]:
 
 SECTIONS = (
     _section("Recording of empty supersteps, p = 2", "superstep", programs.supersteps, 100_000),
-    _section(
-        "Recording of supersteps with a put of 8 B, p = 2", "superstep", programs.puts, 20_000, 8
-    ),
-    _section(
-        "Recording of 1000 puts of 8 B from process 0 to 1", "put", programs.small_puts, 20, 1000
-    ),
     Section(
         "Recording of supersteps of 1 ms, p = 2",
         "superstep",

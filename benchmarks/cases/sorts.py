@@ -5,7 +5,7 @@ its own array to a sync at which it has another array with its block of the sort
 peers have all keys in one array before and after. How fast numpy sorts depends on the vector
 instructions that it uses, and so does how we sort: there are processors on which numpy is slower
 with those of 512 bits. So both are measured without them, too, in interpreters of their own:
-``python -m benchmarks.cases.sorts numpy|ours DTYPE`` prints the seconds of one sort.
+``python -m benchmarks.cases.sorts numpy|ours`` prints the seconds of one sort.
 """
 
 from __future__ import annotations
@@ -38,17 +38,14 @@ _OVERSAMPLING = 2048
 _NUMPY, _OURS = "numpy.sort(x)", "sample sort, seven stages"
 
 
-def random_keys(seed: int, size: int, dtype: str) -> NDArray[Any]:
-    """Return random keys from the full range of integers, or between 0 and 1."""
-    numbers = np.random.default_rng(seed)
-    if dtype == "int64":
-        return numbers.integers(-(2**63), 2**63 - 1, size, np.int64)
-    return numbers.random(size)
+def random_keys(seed: int, size: int) -> NDArray[np.int64]:
+    """Return random keys from the full range of integers."""
+    return np.random.default_rng(seed).integers(-(2**63), 2**63 - 1, size, np.int64)
 
 
-def sorts(bsp: bsplib.Group, size: int, dtype: str) -> float:
+def sorts(bsp: bsplib.Group, size: int) -> float:
     """Return the seconds of a sample sort of keys that are distributed already."""
-    block = random_keys(bsp.pid, size // bsp.nprocs, dtype)
+    block = random_keys(bsp.pid, size // bsp.nprocs)
     found = [block]
 
     def sort() -> None:
@@ -73,17 +70,17 @@ def _median(sort: Callable[[], object]) -> float:
     return float(np.median([seconds_of(sort) for _ in range(1 + _SORTS)][1:]))
 
 
-def _of_numpy(dtype: str) -> float:
-    return _median(partial(np.sort, random_keys(0, SIZE, dtype)))
+def _of_numpy() -> float:
+    return _median(partial(np.sort, random_keys(0, SIZE)))
 
 
-def _in_memory(dtype: str, stack: ExitStack) -> Sequence[Case]:
+def _in_memory(stack: ExitStack) -> Sequence[Case]:
     """Compare our sort with those of the peers."""
     ours = sampler(stack, NPROCS)
     return [
-        Case(_NUMPY, partial(_of_numpy, dtype)),
-        *_others(random_keys(0, SIZE, dtype), stack),
-        Case(_OURS, partial(ours, sorts, SIZE, dtype)),
+        Case(_NUMPY, _of_numpy),
+        *_others(random_keys(0, SIZE), stack),
+        Case(_OURS, partial(ours, sorts, SIZE)),
     ]
 
 
@@ -123,12 +120,12 @@ def wide_features() -> list[str]:
     return [each for each in found if each.startswith(("AVX512", "X86_V4"))]
 
 
-def _without_wide(dtype: str, _: ExitStack) -> Sequence[Case]:
+def _without_wide(_: ExitStack) -> Sequence[Case]:
     """Compare our sort with numpy's, both without instructions of 512 bits."""
     environment = {**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(wide_features())}
 
     def sample(who: str) -> float:
-        command = [sys.executable, "-m", __name__, who, dtype]
+        command = [sys.executable, "-m", __name__, who]
         done = subprocess.run(command, capture_output=True, check=True, env=environment)
         return float(done.stdout)
 
@@ -136,19 +133,11 @@ def _without_wide(dtype: str, _: ExitStack) -> Sequence[Case]:
 
 
 SECTIONS = (
-    *(
-        Section(f"Sort of 2^24 {dtype}, p = {NPROCS}", "sort", partial(_in_memory, dtype), 5)
-        for dtype in ("int64", "float64")
-    ),
-    Section(
-        f"Sort of 2^24 int64, p = {NPROCS}, numpy without AVX-512",
-        *("sort", partial(_without_wide, "int64"), 5),
-    ),
+    Section(f"Sort of 2^24 int64, p = {NPROCS}", "sort", _in_memory, 5),
+    Section(f"Sort of 2^24 int64, p = {NPROCS}, numpy without AVX-512", "sort", _without_wide, 5),
 )
 
 
 if __name__ == "__main__":
-    is_numpy, keys_dtype = sys.argv[1] == "numpy", sys.argv[2]
-    print(
-        _of_numpy(keys_dtype) if is_numpy else bsplib.run(sorts, SIZE, keys_dtype, nprocs=NPROCS)[0]
-    )
+    is_numpy = sys.argv[1] == "numpy"
+    print(_of_numpy() if is_numpy else bsplib.run(sorts, SIZE, nprocs=NPROCS)[0])

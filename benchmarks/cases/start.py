@@ -22,11 +22,6 @@ _RUN = f"{_NUMPY}\nimport bsplib\nbsplib.run, bsplib.Group"
 _FIRST_RUN = f"{_RUN}\nbsplib.run(lambda bsp: None, nprocs=2)"
 
 
-def _pool_of_ours() -> None:
-    with bsplib.Pool(NPROCS) as pool:
-        pool.run(programs.nothing)
-
-
 def _starts(_: ExitStack) -> Sequence[Case]:
     """Compare the start of processes, an empty program and their end."""
     whole = partial(bsplib.run, programs.nothing, nprocs=NPROCS)
@@ -34,7 +29,6 @@ def _starts(_: ExitStack) -> Sequence[Case]:
     return [
         Case("multiprocessing.Pool, map, join", partial(seconds_of, library)),
         Case("bsplib.run", partial(seconds_of, whole)),
-        Case("bsplib.Pool, run, close", partial(seconds_of, _pool_of_ours)),
     ]
 
 
@@ -78,8 +72,5 @@ def _imports(stack: ExitStack) -> Sequence[Case]:
 SECTIONS = (
     Section("Import", "import", _imports, 15),
     Section(f"Start, empty program and end of a machine, p = {NPROCS}", "run", _starts, 15),
-    *(
-        Section(f"Empty program in a pool, p = {p}", "run", partial(_runs, p))
-        for p in (2, NPROCS, 16)
-    ),
+    Section("Empty program in a pool, p = 16", "run", partial(_runs, 16)),
 )

@@ -300,7 +300,7 @@ def _programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
     }
     for algorithm in (fft_cyclic, fft, fft_barrier_free):
         found[algorithm.__name__] = transforms, (algorithm, 2**20)
-    found["sample sort"] = sorts, (4_000_000, "int64")
+    found["sample sort"] = sorts, (4_000_000,)
     found["queries"] = queries, (Input(Generator(1_000_000)),)
     return found
 

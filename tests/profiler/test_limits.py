@@ -3,48 +3,29 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from bsplib.profiler import limits
 from bsplib.profiler.callgraph import build
-from bsplib.recording.records import (
-    FROM_SYSTEM,
-    NOT_MEASURED,
-    RECORD,
-    TRAFFIC,
-    Frame,
-    Run,
-    Trace,
-    root_group,
-)
+from bsplib.recording.records import Trace, root_group
 from bsplib.recording.trace import read_trace, write_trace
+from tests.scripted import Script
 
 
-def main_calling(names):
-    """Stacks of main, each with another function that syncs."""
-    main = Frame("f.py", "main", 1, 1)
-    return tuple((main, Frame("f.py", name, 5, 6)) for name in names)
-
-
-def lonely(nprocs, stacks):
-    """A run that broke off: process 0 has a superstep with each stack, and no other any."""
-    records = np.zeros(len(stacks), RECORD)
-    numbers = np.arange(len(stacks))
-    records["stack"] = records["superstep"] = numbers
-    records["start"] = 1000 * numbers
-    records["arrive"] = records["released"] = records["end"] = 1000 * (numbers + 1)
-    for name in FROM_SYSTEM:
-        records[name] = NOT_MEASURED
-    nothing = np.zeros(0, TRAFFIC)
-    return Run(nprocs, (root_group(nprocs),), stacks, records, nothing, complete=False)
+def lonely(nprocs, names):
+    """A run that broke off: process 0 has a superstep in each function, and no other any."""
+    program = Script(1)
+    for name in names:
+        program.step(f"main {name}:6", 1000)
+    run = program.run(complete=False)
+    return replace(run, nprocs=nprocs, groups=(root_group(nprocs),))
 
 
 def test_many_declared_processes_with_few_records_are_refused_without_memory(tmp_path):
     path = tmp_path / "wide.bsp"
-    stacks = main_calling(f"g{number}" for number in range(500))
-    write_trace(path, Trace((lonely(65536, stacks),)))
+    write_trace(path, Trace((lonely(65536, [f"g{number}" for number in range(500)]),)))
     assert path.stat().st_size < 120_000
     (run,) = read_trace(path).runs
     tracemalloc.start()
@@ -63,17 +44,17 @@ def test_many_declared_processes_with_few_records_are_refused_without_memory(tmp
 def test_many_nodes_of_many_supersteps_are_refused(monkeypatch):
     monkeypatch.setattr(limits, "MAX_VISITS", 20)
     with pytest.raises(limits.TooLargeError, match="11 nodes and edges times 3 places of super"):
-        build(lonely(1, main_calling("abc")))
+        build(lonely(1, "abc"))
 
 
 def test_nodes_that_are_passed_by_many_supersteps_are_refused(monkeypatch):
     # The three supersteps of main are those of the line, which is common to its functions;
     # each of these has one of them, as the edges to and from it have.
     monkeypatch.setattr(limits, "MAX_SUMMED", 6)
-    assert len(build(lonely(1, main_calling("abc"))).graph) == 5
+    assert len(build(lonely(1, "abc")).graph) == 5
     monkeypatch.setattr(limits, "MAX_SUMMED", 5)
     with pytest.raises(limits.TooLargeError, match="have 6 places of supersteps, more than 5"):
-        build(lonely(1, main_calling("abc")))
+        build(lonely(1, "abc"))
 
 
 def test_records_of_one_superstep_at_one_place_count_once(monkeypatch, script):
