@@ -12,20 +12,18 @@ blocks it may be w more. Equal keys are distinguished by their origin, and count
 
 Cost, with m = n/p and records of c bytes, keys of d bytes and eight more for their
 origin. M-steps are those of Roda et al., who also count the distribution of the keys from
-process 0 (their step 1) and their collection there (7), as ``rooted`` does. The length of a
-message is known on arrival, so that no sizes need be exchanged in step 4:
+process 0 (their step 1) and their collection there (7). The length of a message is known on
+arrival, so that no sizes need be exchanged in step 4:
 
 ====== ========== ======================= =====================================
 M-step supersteps h in bytes              w
 ====== ========== ======================= =====================================
-1      1          (p - 1) m c             0; the pickle of an array of objects
        1          a few words x p         exchange of lengths and dtypes
 2      1          p (p - 1) (d + 8)       O(m log m + p)
 3      1          (p - 1)^2 (d + 8)       O(p^2 log p) on process 0
 4      0          0                       O(p log m)
 5      1          up to 2 m c             O(m)
 6      0          0                       O(m log p): merged
-7      1          (p - 1) m c             O(n) on process 0
 ====== ========== ======================= =====================================
 
 This is the sort to use: for records of any dtype, blocks of any lengths and any p. The program
@@ -71,7 +69,6 @@ def main(
     bsp: bsplib.Group,
     values: ArrayLike | int,
     *,
-    rooted: bool = False,
     progress: bool = False,
     key: str | None = None,
     stable: bool = False,
@@ -83,7 +80,6 @@ def main(
         bsp: the group.
         values: the keys in one dimension, or records with a key, the same on all
             processes; each takes its block of them. Or how many keys to make.
-        rooted: the keys are on process 0 before and after: it scatters and gathers.
         progress: whether to show a progress bar.
         key: as for :func:`sort_blocks`.
         stable: as for :func:`sort_blocks`.
@@ -91,21 +87,17 @@ def main(
             :func:`bsplib.apps.sorting.keys.block_of`.
 
     Returns:
-        The block; keys are in order by pid and then by position. If ``rooted``, all
-        of them on process 0 and none elsewhere.
+        The block; keys are in order by pid and then by position.
 
     Raises:
         ValueError: as :func:`bsplib.apps.sorting.keys.block_of` and :func:`sort_blocks`.
 
-    Cost: 4 supersteps, 6 if ``rooted``.
+    Cost: 4 supersteps.
     Source: Roda et al. 1999, section 4.2.
     """
-    with steps(bsp, 7, shown=progress) as begin:
-        begin("1 distribute")
-        block = distribute(bsp, values, made, rooted=rooted)
-        block = sort_blocks(bsp, block, key=key, stable=stable, begin=begin)
-        begin("7 gather")
-        return gather(bsp, block) if rooted else block
+    block = block_of(values, bsp.pid, bsp.nprocs, **made)
+    with steps(bsp, 5, shown=progress) as begin:
+        return sort_blocks(bsp, block, key=key, stable=stable, begin=begin)
 
 
 def sort_blocks(
@@ -152,7 +144,7 @@ def sort_blocks(
     begin("3 pivots")
     pivots = broadcast_pivots(bsp, sort_sample(bsp, sample, counts, method))
     begin("4 cut")
-    parts = partition(bsp, work, spare, pivots, method)
+    parts = partition(bsp, work, pivots, method)
     begin("5 exchange")
     gathered = exchange(bsp, spare, parts, method)
     begin("6 merge")
@@ -160,19 +152,6 @@ def sort_blocks(
 
 
 # -- steps that only this sort has ------------------------------------------------------------
-
-
-def distribute(
-    bsp: bsplib.Group, values: ArrayLike | int, made: dict[str, Any], *, rooted: bool
-) -> Records:
-    """M-step 1: return this process's block: 1 superstep, h = (p - 1) m c, if ``rooted``."""
-    if not rooted:
-        return block_of(values, bsp.pid, bsp.nprocs, **made)
-    parts = None
-    if bsp.pid == 0:
-        parts = [block_of(values, pid, bsp.nprocs, **made) for pid in range(bsp.nprocs)]
-    block: Records = bsp.scatter(parts)
-    return block
 
 
 def spacing(sizes: Sequence[int]) -> int:
@@ -185,27 +164,21 @@ def regular_sample(bsp: bsplib.Group, work: Records, order: Order, every: int) -
     return sample_at(work, order, bsp.pid, np.arange(0, len(work), every))
 
 
-def gather(bsp: bsplib.Group, block: Records) -> Records:
-    """M-step 7: collect the blocks on process 0: 1 superstep, h = (p - 1) m c."""
-    blocks = bsp.gather(block)
-    return block[:0] if blocks is None else np.concatenate(blocks, dtype=block.dtype)
-
-
 # -- command line -----------------------------------------------------------------------------
 
 
 @click.command()
 @keys_options
 @click.option("--stable", is_flag=True, help="Equal keys stay in their order.")
-@click.option("--rooted", is_flag=True, help="Process 0 scatters the keys, and gathers them.")
 @place_options
-def command(size: int, place: ProgramRun, *, stable: bool, rooted: bool, **made: Any) -> None:
+def command(size: int, place: ProgramRun, *, stable: bool, **made: Any) -> None:
     """Sort keys by regular sampling, and compare the result with numpy's."""
-    blocks = place.run(main, size, stable=stable, rooted=rooted, progress=True, **made)
+    blocks = place.run(main, size, stable=stable, progress=True, **made)
     if not np.array_equal(np.concatenate(blocks), reference(size, len(blocks), **made)):
         raise click.ClickException("the keys are not in order")
-    most = "" if rooted else f"; the most on one are {balance(blocks):.3f} n/p"
-    click.echo(f"{len(blocks)} processes sorted {size} keys{most}")
+    click.echo(
+        f"{len(blocks)} processes sorted {size} keys; the most on one are {balance(blocks):.3f} n/p"
+    )
 
 
 if __name__ == "__main__":

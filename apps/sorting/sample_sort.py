@@ -31,14 +31,9 @@ stage supersteps  h in bytes             w
 7     0           0                      O(m' log p)
 ===== =========== ====================== =======================================
 
-In a second variant the partition comes before the sort: stage 1 does nothing, stage 5 moves
-unsorted keys, w = O(m log p), and stage 7 sorts them. It costs one sort instead of a sort
-and a merge, is not stable, and works for plain numbers only.
-
 On virtual processors the stages charge this w, by :mod:`bsplib.apps.work`.
 
-Source: Jarvis et al. 2002, sections 4.2 and 4.3, after Gerbessiotis and Siniolakis
-1996; partition before sort as in Blelloch et al. 1991.
+Source: Jarvis et al. 2002, sections 4.2 and 4.3, after Gerbessiotis and Siniolakis 1996.
 """
 
 from __future__ import annotations
@@ -66,12 +61,9 @@ from bsplib.apps.sorting.oversampling import (
     theoretical_oversampling,
 )
 from bsplib.apps.sorting.pivots import (
-    KINDS,
     Sample,
     cut,
-    cut_unsorted,
     in_order,
-    rare_first,
     regular,
     sample_at,
 )
@@ -110,7 +102,6 @@ class Method:
 
     order: Order
     sample_sort: str = "one"
-    partition_first: bool = False
     seed: int = 0
     charged: bool = False
     """Whether virtual processors count the work instead of measuring it."""
@@ -155,7 +146,6 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
     stable: bool = False,
     oversampling: float | str = OVERSAMPLING,
     sample_sort: str = "one",
-    partition_first: bool = False,
     seed: int = 0,
     charged: bool = True,
     begin: Step = unseen,
@@ -175,8 +165,6 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
             ``"theory"`` for :func:`bsplib.apps.sorting.oversampling.theoretical_oversampling`.
         sample_sort: ``"one"`` if process 0 sorts the sample, or ``"bitonic"`` if all
             processes do, by the bitonic network.
-        partition_first: whether to cut the blocks before they are sorted; not stable, and
-            for integers, floats and truth values only.
         seed: seed of the sample.
         charged: whether virtual processors count the work by :mod:`bsplib.apps.work`; otherwise
             they measure it. Without effect on real processes.
@@ -193,7 +181,7 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
     Source: Jarvis et al. 2002, sections 4.2 and 4.3.
     """
     order = order_of(block.dtype, key, stable=stable)
-    method = Method(order, sample_sort, partition_first, seed, charged)
+    method = Method(order, sample_sort, seed, charged)
     check(block, method)
     sizes = agree(bsp, block)
     if not sum(sizes):
@@ -209,7 +197,7 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
     begin("4 broadcast the pivots")
     pivots = broadcast_pivots(bsp, pivots)
     begin("5 partition")
-    parts = partition(bsp, work, spare, pivots, method)
+    parts = partition(bsp, work, pivots, method)
     begin("6 exchange")
     gathered = exchange(bsp, spare, parts, method)
     begin("7 merge")
@@ -220,7 +208,7 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
 
 
 def check(block: Records, method: Method) -> None:
-    """Check that the options are valid, also for the dtype of the records.
+    """Check that the options are valid.
 
     Raises:
         ValueError: an option is not valid.
@@ -229,13 +217,6 @@ def check(block: Records, method: Method) -> None:
     if method.sample_sort not in SAMPLE_SORTS:
         raise ValueError(
             f"sample_sort is {method.sample_sort!r}; choose one of {', '.join(SAMPLE_SORTS)}"
-        )
-    if method.partition_first and method.order.stable:
-        raise ValueError("partition_first is not stable; leave out stable or partition_first")
-    if method.partition_first and block.dtype.kind not in KINDS:
-        raise ValueError(
-            f"partition_first takes integers, floats and truth values, and these records have "
-            f"dtype {block.dtype}; leave it out"
         )
 
 
@@ -259,13 +240,11 @@ def agree(bsp: bsplib.Group, block: Records) -> list[int]:
 
 
 def sort_locally(bsp: bsplib.Group, block: Records, spare: SpareBlock, method: Method) -> Records:
-    """Stage 1: sort a copy of the block and return it; with partition_first, return the block.
+    """Stage 1: sort a copy of the block and return it.
 
     The copy is in private memory of the process. This may have huge pages, which shared
     memory seldom has, and without which sorts and partitions take 1.5 times as long.
     """
-    if method.partition_first:
-        return block
     if method.charged:
         charge_sort(bsp, len(block))
     method.order.sort(block, spare.block)
@@ -319,8 +298,6 @@ def sort_sample(bsp: bsplib.Group, sample: Sample, counts: Sequence[int], method
         sample = merge_sort(bsp, sample, max(counts), descending=False, charged=method.charged)
     else:
         sample = _in_order(bsp, sample, method)
-    if method.partition_first:
-        sample = rare_first(sample)
     ranks = regular(sum(counts), bsp.nprocs) - first
     return sample[ranks[(ranks >= 0) & (ranks < len(sample))]]
 
@@ -338,27 +315,21 @@ def broadcast_pivots(bsp: bsplib.Group, pivots: Sample) -> Sample:
     return _arrived(bsp, pivots)
 
 
-def partition(
-    bsp: bsplib.Group, work: Records, spare: SpareBlock, pivots: Sample, method: Method
-) -> list[slice]:
+def partition(bsp: bsplib.Group, work: Records, pivots: Sample, method: Method) -> list[slice]:
     """Stage 5: cut the block at the pivots: no superstep.
 
     Args:
         bsp: the group.
         work: the result of stage 1.
-        spare: memory that contains the sorted block, or receives its parts.
         pivots: the pivots, in order.
         method: options of the sort.
 
     Returns:
-        The position of the part for each process in the spare block.
+        The position of the part for each process.
     """
     if method.charged:
-        _charge_partition(bsp, len(work), method)
-    if method.partition_first:
-        ends = cut_unsorted(work, spare.block, bsp.pid, pivots)
-    else:
-        ends = cut(work, method.order, bsp.pid, pivots)
+        charge_search(bsp, bsp.nprocs, len(work))
+    ends = cut(work, method.order, bsp.pid, pivots)
     return [slice(start, stop) for start, stop in pairwise([0, *ends.tolist()])]
 
 
@@ -381,11 +352,10 @@ def exchange(
 
 
 def merge(bsp: bsplib.Group, gathered: Records, method: Method) -> Records:
-    """Stage 7: merge the parts if they are sorted, otherwise sort them."""
-    runs = 0 if method.partition_first else bsp.nprocs
+    """Stage 7: merge the parts."""
     if method.charged:
-        charge_sort(bsp, len(gathered), runs or None)
-    method.order.sort(gathered, gathered, runs)
+        charge_sort(bsp, len(gathered), bsp.nprocs)
+    method.order.sort(gathered, gathered, bsp.nprocs)
     return gathered
 
 
@@ -393,13 +363,6 @@ def _in_order(bsp: bsplib.Group, sample: Sample, method: Method) -> Sample:
     if method.charged:
         charge_sort(bsp, len(sample), bsp.nprocs)
     return in_order(sample)
-
-
-def _charge_partition(bsp: bsplib.Group, rows: int, method: Method) -> None:
-    if method.partition_first:
-        charge_search(bsp, rows, bsp.nprocs)
-    else:
-        charge_search(bsp, bsp.nprocs, rows)
 
 
 def _arrived(bsp: bsplib.Group, like: Records) -> Records:
@@ -445,12 +408,9 @@ def balance(blocks: Sequence[Records]) -> float:
     help="Whether one process sorts the sample, or all by the bitonic network.",
 )
 @click.option("--stable", is_flag=True, help="Equal keys stay in their order.")
-@click.option("--partition-first", is_flag=True, help="Cut the blocks before they are sorted.")
 @place_options
 def command(size: int, place: ProgramRun, **how: Any) -> None:
     """Sort keys by sample sort, and compare the result with numpy's."""
-    if how["partition_first"] and (how["stable"] or how["dtype"] == "str"):
-        raise click.UsageError("--partition-first is for numbers, and without --stable")
     blocks = place.run(main, size, progress=True, **how)
     made = {name: how[name] for name in ("distribution", "dtype", "seed")}
     if not np.array_equal(np.concatenate(blocks), reference(size, len(blocks), **made)):

@@ -78,7 +78,7 @@ def test_two_runs_of_the_queries_are_identical_to_the_nanosecond(tmp_path, stage
     assert build(runs[0]).graph.nodes[build(runs[0]).root]["cost"]["comp"].minimum > 0
 
 
-@pytest.mark.parametrize("how", [{}, {"sample_sort": "bitonic"}, {"partition_first": True}])
+@pytest.mark.parametrize("how", [{}, {"sample_sort": "bitonic"}])
 def test_two_runs_of_the_sample_sort_are_identical_to_the_nanosecond(tmp_path, how):
     runs = [
         recorded(tmp_path / f"{turn}.bsp", sample_sort.main, 40_000, **how) for turn in range(2)

@@ -85,8 +85,7 @@ OWN = {
     "experiment": {"--sizes", "--once"},
     "prediction": {"--app", "--small", "--computation", "--communication"},
     "external_sort": {"--memory", "--cached", "--verify"},
-    "psrs": {"--rooted"},
-    "sample_sort": {"--sample-sort", "--partition-first"},
+    "sample_sort": {"--sample-sort"},
     "sql run": {"--stage", "--no-verify"},
 }
 """Words of one command for an idea that no other command has."""

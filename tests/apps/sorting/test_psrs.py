@@ -69,24 +69,9 @@ def test_there_are_four_supersteps_and_h_is_what_the_cost_table_says(tmp_path, b
     assert parts <= 2 * m * c
 
 
-@pytest.mark.parametrize("backend", ["shm", "sim"])
-def test_keys_of_process_zero_are_scattered_and_gathered(tmp_path, backend):
-    p, m, c = 4, 1600, 4
-    how = {"dtype": "int32", "rooted": True}
-    run = record(tmp_path / "trace.bsp", p * m, p, backend, **how)
-    h = greatest_h(run)
-    kept = len(run_sort(p * m, p, backend, dtype="int32")[0])
-    assert len(h) == 6
-    assert (h[0], h[-1]) == ((p - 1) * m * c, (p * m - kept) * c)
-    blocks = run_sort(p * m, p, backend, **how)
-    assert [len(block) for block in blocks] == [p * m, 0, 0, 0]
-    np.testing.assert_array_equal(blocks[0], psrs.reference(p * m, p, dtype="int32"))
-
-
-@pytest.mark.parametrize("rooted", [False, True])
-def test_fewer_keys_than_processes_are_sorted(rooted):
+def test_fewer_keys_than_processes_are_sorted():
     for size in range(5):
-        blocks = run_sort(size, 7, rooted=rooted)
+        blocks = run_sort(size, 7)
         np.testing.assert_array_equal(np.concatenate(blocks), psrs.reference(size))
 
 
@@ -97,12 +82,6 @@ class TestCommandLine:
         result = CliRunner().invoke(psrs.command, line)
         assert result.exit_code == 0, result.output
         assert "3 processes sorted 1000 keys; the most on one are 1." in result.output
-
-    def test_a_root_that_has_all_keys_has_no_balance(self):
-        line = ["--size", "1000", "--nprocs", "3", "--backend", "sim", "--rooted", "--stable"]
-        result = CliRunner().invoke(psrs.command, line)
-        assert result.exit_code == 0, result.output
-        assert result.output.endswith("3 processes sorted 1000 keys\n")
 
     @pytest.mark.lengthy
     def test_the_run_is_recorded_in_the_file_that_is_named(self, tmp_path):

@@ -60,12 +60,8 @@ def greatest_h(run):
 class TestProfile:
     @pytest.mark.parametrize("backend", ["shm", "sim"])
     @pytest.mark.parametrize("nprocs", [1, 2, 7])
-    @pytest.mark.parametrize("partition_first", [False, True])
-    def test_each_stage_that_communicates_ends_with_its_own_sync(
-        self, tmp_path, backend, nprocs, partition_first
-    ):
-        how = {"partition_first": partition_first}
-        run = record(tmp_path / "trace.bsp", 1000, nprocs, backend, **how)
+    def test_each_stage_that_communicates_ends_with_its_own_sync(self, tmp_path, backend, nprocs):
+        run = record(tmp_path / "trace.bsp", 1000, nprocs, backend)
         assert tuple(stage for stage, _ in greatest_h(run)) == COMMUNICATING
 
     @pytest.mark.parametrize("nprocs", [1, 2, 3, 16])
@@ -100,7 +96,7 @@ class TestProfile:
 
 
 class TestBalance:
-    @pytest.mark.parametrize("how", [{}, {"sample_sort": "bitonic"}, {"partition_first": True}])
+    @pytest.mark.parametrize("how", [{}, {"sample_sort": "bitonic"}])
     @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
     def test_the_theoretical_factor_keeps_every_process_within_a_tenth(self, distribution, how):
         size, nprocs = 2**17, 4
@@ -119,9 +115,7 @@ class TestBalance:
     @pytest.mark.parametrize("nprocs", [2, 16])
     def test_equal_keys_of_a_few_processes_only_are_divided_among_all(self, nprocs):
         keys = np.append(np.zeros(30_000), np.arange(2000))
-        for first in (False, True):
-            blocks = run_sort(keys, nprocs, oversampling=400, partition_first=first)
-            assert sample_sort.balance(blocks) <= 1.1
+        assert sample_sort.balance(run_sort(keys, nprocs, oversampling=400)) <= 1.1
 
 
 class TestOversampling:
@@ -165,15 +159,6 @@ class TestWrongMethod:
         with pytest.raises(ValueError, match="sample_sort is 'quick'; choose one of one, bitonic"):
             run_sort(10, 2, sample_sort="quick")
 
-    def test_a_partition_is_not_stable(self):
-        with pytest.raises(ValueError, match="partition_first is not stable"):
-            run_sort(10, 2, partition_first=True, stable=True)
-
-    @pytest.mark.parametrize("dtype", ["U3", complex, "M8[s]", [("a", int)]])
-    def test_only_numbers_are_partitioned_first(self, dtype):
-        with pytest.raises(ValueError, match="partition_first takes integers, floats and truth"):
-            run_sort(np.zeros(3, dtype), 2, partition_first=True)
-
 
 class TestCommandLine:
     @pytest.mark.parametrize("backend", ["shm", "sim"])
@@ -194,8 +179,6 @@ class TestCommandLine:
         [
             (["--oversampling", "none"], "'none' is neither a number above 0 nor 'theory'"),
             (["--oversampling", "0"], "'0' is neither a number above 0 nor 'theory'"),
-            (["--partition-first", "--stable"], "--partition-first is for numbers, and without"),
-            (["--partition-first", "--dtype", "str"], "--partition-first is for numbers"),
             (["--size", "-1"], "-1 is not in the range"),
         ],
     )
