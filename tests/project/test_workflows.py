@@ -38,12 +38,12 @@ def test_the_workflow_tests_every_python_that_is_named_and_the_next_one():
     wanted = sorted({*named, "3.14"}, key=lambda version: int(version[2:]))
     lists = [json.loads(each) for each in re.findall(r"python: (\[.*\])", TEXT)]
     assert lists == [wanted, wanted]
-    built = pythons.project()["tool"]["cibuildwheel"]["build"]
+    built = pythons.PROJECT["tool"]["cibuildwheel"]["build"]
     assert built.split() == [f"cp{version.replace('.', '')}-*" for version in wanted]
 
 
 def test_wheels_are_built_with_what_the_project_says():
-    project = pythons.project()
+    project = pythons.PROJECT
     before = project["tool"]["cibuildwheel"]["before-build"]
     assert all(f"'{each}'" in before for each in project["build-system"]["requires"])
 
