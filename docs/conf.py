@@ -7,6 +7,7 @@ Pages are Markdown (MyST). The pages of the repository link to files of the repo
 from __future__ import annotations
 
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ extensions = [
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
+MADE = runpy.run_path(str(ROOT / "docs" / "made_parts.py"))["made"]
 INCLUDED = {
     "CHANGELOG.md": "maintaining/changelog.md",
     "CONTRIBUTING.md": "maintaining/contributing.md",
@@ -83,6 +85,7 @@ def rewrite_links(page: Path, text: str) -> str:
 
 def filled(text: str) -> str:
     """Return a page with what only the site has, in place of its parts."""
+    text = MADE(text, whole=True)
     for name, content in PARTS.items():
         if (new := content()) is not None:
             part = re.compile(rf"<!-- {name} -->\n.*?<!-- end -->", re.DOTALL)

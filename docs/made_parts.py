@@ -1,8 +1,8 @@
 """Write into the pages what is made from the program: reference, errors, commands, gallery.
 
 ``python docs/made_parts.py`` does so. What is made stands between ``<!-- NAME -->`` and
-``<!-- end -->``; NAME is that of an object, whose signature and docstring are shown, or one of
-``PARTS``. So the pages can be read in the repository as well as on the site.
+``<!-- end -->``; NAME is that of an object, or one of ``PARTS``. In the repository an entry has the
+signature, the first paragraph of the docstring and the cost; the site has the whole docstring.
 """
 
 from __future__ import annotations
@@ -33,28 +33,34 @@ _SESSION = re.compile(r"^((?:>>> .*\n)(?:.+\n)*)", re.MULTILINE)
 _WIDTH = 90
 
 
-def made(page: str) -> str:
-    """Return a page with all its parts as they are to be now."""
+def made(page: str, *, whole: bool = False) -> str:
+    """Return a page with all its parts as they are to be now.
+
+    Args:
+        page: text of a page.
+        whole: show whole docstrings.
+    """
     text = page
     for match in PART.finditer(page):
         level = len(re.findall(r"^(#+) ", PART.sub("", page[: match.start()]), re.MULTILINE)[-1])
         name = match[1]
-        content = PARTS[name]() if name in PARTS else "\n".join(_entries(name, level + 1))
+        entries = _entries(name, level + 1, whole=whole)
+        content = PARTS[name]() if name in PARTS else "\n".join(entries)
         shown = f"<!-- {name} -->\n\n{content.strip()}\n\n<!-- end -->"
         text = text.replace(match[0], re.sub(r"\n{3,}", "\n\n", shown))
     return text
 
 
-def _entries(name: str, level: int) -> Iterator[str]:
+def _entries(name: str, level: int, *, whole: bool) -> Iterator[str]:
     """Yield the entry of an object and, where they are wanted, those of its members."""
     name, wanted, _ = name.partition(_MEMBERS)
     owner, _, last = name.rpartition(".")
-    yield _entry(_found(owner), last, level, owner)
+    yield _entry(_found(owner), last, level, owner, whole=whole)
     if wanted:
         kind = _found(name)
         for member, value in vars(kind).items():
             if member[0] != "_" and (callable(value) or _is_method(value)) and value.__doc__:
-                yield _entry(kind, member, level + 1, name)
+                yield _entry(kind, member, level + 1, name, whole=whole)
 
 
 def _is_method(value: object) -> bool:
@@ -70,20 +76,25 @@ def _found(name: str) -> Any:
         return getattr(_found(owner), last)
 
 
-def _entry(owner: Any, name: str, level: int, owner_name: str) -> str:
+def _entry(owner: Any, name: str, level: int, owner_name: str, *, whole: bool) -> str:
     """Return heading, signature and docstring of an object."""
     value = getattr(owner, name)
     prefix = "bsp" if owner_name == "bsplib.Group" else owner_name
     if inspect.isclass(owner) and prefix != "bsp":
         prefix = owner.__name__
-    fields = _fields(value) if inspect.isclass(value) else ""
+    fields = _fields(value) if whole and inspect.isclass(value) else ""
+    docstring = inspect.getdoc(value) or ""
+    said = docstring if whole else _short(docstring)
     signature = textwrap.fill(
         f"{prefix}.{name}{_signature(value)}", _WIDTH, subsequent_indent="    "
     )
-    return (
-        f"{'#' * level} `{name}`\n\n```py\n{signature}\n```\n\n"
-        f"{_markdown(inspect.getdoc(value) or '')}\n{fields}"
-    )
+    return f"{'#' * level} `{name}`\n\n```py\n{signature}\n```\n\n{_markdown(said)}\n{fields}"
+
+
+def _short(docstring: str) -> str:
+    """Return the first paragraph of a docstring, and what it says of the cost."""
+    first, *others = docstring.split("\n\n")
+    return "\n\n".join([first, *(each for each in others if _SENTENCE.match(each))])
 
 
 def _signature(value: Any) -> str:
@@ -168,16 +179,6 @@ def _tree_of_errors() -> str:
     return f"```text\n{textwrap.dedent(drawn).rstrip()}\n```"
 
 
-def _all_errors() -> str:
-    """Return what each error means."""
-    kinds = vars(importlib.import_module("bsplib.errors")).values()
-    return "\n".join(
-        f"### `{kind.__name__}`\n\n{_markdown(inspect.getdoc(kind) or '')}"
-        for kind in kinds
-        if isinstance(kind, type)
-    )
-
-
 def _all_commands() -> str:
     """Return the commands with the first sentence of their help, which the site has whole."""
     commands = importlib.import_module("bsplib.tools.cli").main.commands
@@ -205,7 +206,6 @@ def _gallery() -> str:
 PARTS = {
     "all programs": _gallery,
     "the tree of errors": _tree_of_errors,
-    "all errors": _all_errors,
     "all commands": _all_commands,
 }
 """What makes the parts that are no entry of an object."""
