@@ -226,8 +226,8 @@ class Stretch(NamedTuple):
         if self.first == self.last:
             return f"between line {self.first} and the next time it is reached, in {function}"
         if self.first > self.last:
-            next_round = f"line {self.last} of the next round"
-            return f"between line {self.first} and {next_round}, in {function}"
+            later = f"line {self.last} of the next iteration"
+            return f"between line {self.first} and {later}, in {function}"
         return f"between line {self.first} and line {self.last} of {function}"
 
 

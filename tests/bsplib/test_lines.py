@@ -440,7 +440,7 @@ def frame(function, line, first=1):
         (
             (frame("main", 14),),
             (frame("main", 7),),
-            "between line 14 and line 7 of the next round, in main (a.py)",
+            "between line 14 and line 7 of the next iteration, in main (a.py)",
         ),
         (
             (frame("main", 7), frame("f", 30, 29)),
