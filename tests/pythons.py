@@ -3,7 +3,7 @@
     python tests/pythons.py           on every version
     python tests/pythons.py 3.14      on these, whether or not pyproject.toml names them
 
-uv, which pip installs where it is not there, finds a version on this computer or downloads it. A
+uv, which pip installs where it is not there, downloads those that this computer does not have. A
 version that cannot be had is named, and left out. Each version gets an environment of its own in
 ``build/pythons/``, which stays for the next time.
 """
@@ -23,6 +23,8 @@ ENVIRONMENTS = ROOT / "build" / "pythons"
 EXTRAS = ("dev", "sql", "predict", "notebook", "mpi")
 NOT_FOR_QUICK_TESTS = ("basedpyright", "bsplib", "mypy", "ruff")
 """Packages of the extras that no quick test imports; some of them are large."""
+PATTERNS = (".pyenv/versions/{}.*/bin/python", ".local/share/uv/python/cpython-{}.*/bin/python")
+"""Where pyenv and uv keep the Pythons that they install, by version."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -31,6 +33,14 @@ def claimed() -> list[str]:
     names = "\n".join(PROJECT["project"]["classifiers"])
     found = re.findall(r"Python :: (3\.\d+)$", names, re.MULTILINE)
     return sorted(found, key=lambda version: int(version.partition(".")[2]))
+
+
+def interpreter(version: str) -> str | None:
+    """Return a Python of this version on this computer, of pyenv, of uv or on the PATH."""
+    for pattern in PATTERNS:
+        for path in Path.home().glob(pattern.format(version)):
+            return str(path)
+    return shutil.which(f"python{version}")
 
 
 def requirements() -> list[str]:
@@ -52,7 +62,8 @@ def outcome(version: str) -> str:
     folder = ENVIRONMENTS / version
     own = folder / "bin" / "python"
     install = ("uv", "pip", "install", "--quiet", "--python", own)
-    if not own.exists() and not run("uv", "venv", "--quiet", "--python", version, folder):
+    python = interpreter(version) or version  # which uv downloads
+    if not own.exists() and not run("uv", "venv", "--quiet", "--python", python, folder):
         return "could not be had"
     if not run(*install, *requirements()):
         return "the packages that tests need cannot be installed"

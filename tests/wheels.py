@@ -50,7 +50,7 @@ def for_python(version: str, python: str, folder: Path) -> None:
     own = ENVIRONMENTS / version / "bin" / "python"
     if not own.exists():
         call(python, "-m", "venv", ENVIRONMENTS / version)
-    needed = pythons.project()["build-system"]["requires"]
+    needed = pythons.PROJECT["build-system"]["requires"]
     call(own, "-m", "pip", "install", "--quiet", "--no-compile", *needed, *MPI)
     wheel = (own, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
     with tempfile.TemporaryDirectory() as made:
