@@ -19,7 +19,6 @@ from bsplib.output_file import PAGE_MARK
 _TITLES = ("paper", "place", "what", "printed", "ours", "what differs", "computed by")
 _PLACE_TITLES = ("paper", "number", "what", "where it lives", "remark")
 _MISSING_TITLES = ("paper", "what", "why")
-_MEASURED_TITLES = ("paper", "place", "what", "measured", "what differs")
 _STYLE = (
     "body{font:15px system-ui;margin:2em auto;max-width:75em}"
     "table{border-collapse:collapse}td,th{border-bottom:1px solid #ccc;padding:.3em .6em;"
@@ -93,15 +92,10 @@ def as_markdown(items: Sequence[Item]) -> str:
         "",
         "## Measured on a computer with two cores",
         "",
-        "Kept in `apps/papers/measured.csv` as it was measured once, on two cores with caches of "
-        "2 MB each, by programs of which Table 3 is left: `python -m "
-        "bsplib.apps.fourier.experiment` measures it again. Errors are 100 (measured - "
-        "predicted) / measured. In another run, beside other work, those at p = 1 and "
-        "2 were up to 15 points away (elimination +27%, matrices -22% at p = 1). What predicts "
-        "the programs of Roda et al. and Shi is measured with processes that keep their memory "
-        "and, where each has a core, spin while they wait; of each time the least of many counts.",
-        "",
-        *_markdown(_MEASURED_TITLES, _likewise(table("measured"))),
+        "[measured.csv](../../apps/papers/measured.csv) has the errors of the models, 100 "
+        "(measured - predicted) / measured, each with its cause, as they were measured once, on "
+        "two cores with caches of 2 MB each; `python -m bsplib.apps.fourier.experiment` measures "
+        "Table 3 again. Beside other work, those at p = 1 and 2 were up to 15 points away.",
         "",
         "## Not computed by this command",
         "",

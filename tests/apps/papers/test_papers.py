@@ -77,16 +77,15 @@ def test_the_page_of_the_documentation_is_the_one_that_the_command_writes(tmp_pa
     found = CliRunner().invoke(bsp, ["papers", "--markdown", str(page)])
     assert found.exit_code == 0, found.output
     assert page.read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
-    row = r"Figures 5 to 9 \| ([^|]*) \| (.*?) \| (.*?) \| median and range"
+    row = r"Figures 5 to 9 \| ([^|]*) \| (.*?) \| (.*?) \| (?:median and|likewise)"
     balances = re.findall(row, page.read_text())
     assert len(balances) == 8
     for what, printed, ours in balances:
         assert len(printed.split(r" \| ")) == len(ours.split(r" \| ")) == 2, what
 
 
-def test_what_was_measured_once_is_in_the_page_each_with_its_cause():
+def test_what_was_measured_once_is_kept_each_with_its_cause():
     rows = table("measured")
-    page = PAGE.read_text(encoding="utf-8")
     assert {row[0] for row in rows} == {
         "Chittor 1995",
         "Roda et al. 1999",
@@ -95,8 +94,6 @@ def test_what_was_measured_once_is_in_the_page_each_with_its_cause():
     }
     for row in rows:
         assert all(row)
-        assert show._markdown(("",), [row[:-1]])[-1] in page
-        assert row[-1] in page
 
 
 def test_texts_are_escaped_in_a_page():
