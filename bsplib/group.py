@@ -130,7 +130,7 @@ class Group(GroupState):
             at: Any = None,
             count: SupportsIndex | None = None,
         ) -> NDArray[_Scalar]: ...
-        def get(  # noqa: D102
+        def get(
             self,
             pid: SupportsIndex,
             src: NDArray[Any],
@@ -140,7 +140,7 @@ class Group(GroupState):
             at: Any = None,
             count: SupportsIndex | None = None,
         ) -> Any: ...
-        def put(  # noqa: D102
+        def put(
             self,
             pid: SupportsIndex,
             src: ArrayLike,
@@ -149,7 +149,7 @@ class Group(GroupState):
             offset: SupportsIndex | None = None,
             at: Any = None,
         ) -> None: ...
-        def hpput(  # noqa: D102
+        def hpput(
             self,
             pid: SupportsIndex,
             src: ArrayLike,
@@ -158,8 +158,8 @@ class Group(GroupState):
             offset: SupportsIndex | None = None,
             at: Any = None,
         ) -> None: ...
-        def send(self, pid: SupportsIndex, payload: Any, tag: Any = None) -> None: ...  # noqa: D102
-        def messages(self) -> Iterator[tuple[int, Any, Any]]: ...  # noqa: D102
+        def send(self, pid: SupportsIndex, payload: Any, tag: Any = None) -> None: ...
+        def messages(self) -> Iterator[tuple[int, Any, Any]]: ...
 
     def __init__(
         self,

@@ -158,26 +158,21 @@ class TableBySuperstep(BySuperstep):
         return reduced
 
     def greatest(self, values: Numbers) -> Numbers:
-        """See :meth:`BySuperstep.greatest`."""
         return self._reduced(np.maximum, values)
 
     def least(self, values: Numbers) -> Numbers:
-        """See :meth:`BySuperstep.least`."""
         return self._reduced(np.minimum, values)
 
     def sums(self, values: Numbers) -> Floats:
-        """See :meth:`BySuperstep.sums`."""
         return self._reduced(np.add, values, np.float64)
 
     def spread(self, values: Numbers) -> Numbers:
-        """See :meth:`BySuperstep.spread`."""
         of_each = np.empty(self.count * self.nprocs, values.dtype)
         of_each[: self.before * self.nprocs] = values[: self.before]
         self._table(of_each)[:] = values[self.before :]
         return of_each
 
     def leader(self, values: Numbers) -> Ints:
-        """See :meth:`BySuperstep.leader`."""
         table, first = self._table(values), self.before * self.nprocs
         record = np.empty(self.count, np.int64)
         record[: self.before] = values[:first].argmax() if first else 0

@@ -369,7 +369,6 @@ class NothingKept:
         """Do nothing."""
 
     def run(self, work: Work, timeout: float | None) -> Report:
-        """See :meth:`KeptProcesses.run`."""
         return self._launch(work, timeout)
 
     def stop(self) -> None:

@@ -23,7 +23,6 @@ class Exchanger(Protocol):
     pid: int
     nprocs: int
     released: int
-    """See :attr:`Meeting.released`."""
 
     def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
         """Post entries for other processes, and wait for the posts of all of them.
@@ -58,7 +57,6 @@ class SentMeeting(Meeting):
         self._kept: list[dict[int, NDArray[np.uint8]]] = []
 
     def meet(self, flags: int, head: int, stamp: int) -> bool:
-        """See :meth:`Meeting.meet`."""
         mine = by_receiver(self, head, self._nprocs)
         for_all = mine.pop(self._nprocs, b"")
         if for_all:
@@ -78,26 +76,20 @@ class SentMeeting(Meeting):
         return False
 
     def inline_address(self) -> int:
-        """See :meth:`Meeting.inline_address`."""
         return address_of(self._inline)
 
     def head_of(self, pid: int) -> int:
-        """See :meth:`Meeting.head_of`."""
         return SENT_HEAD if pid in self._came else 0
 
     def inline_of(self, pid: int) -> int:
-        """See :meth:`Meeting.inline_of`."""
         return address_of(self._came[pid])
 
     def size_of(self, pid: int) -> int:
-        """See :meth:`Meeting.size_of`."""
         return len(self._came[pid])
 
     def flags_of(self, pid: int) -> int:
-        """See :meth:`Meeting.flags_of`."""
         return self._all_flags[pid]
 
     def end_superstep(self) -> None:
-        """See :meth:`Meeting.end_superstep`."""
         self._kept.clear()
         super().end_superstep()

@@ -141,7 +141,6 @@ class VirtualMeeting(Meeting):
         self._is_first = True  # of this superstep; only this one has a price
 
     def meet(self, flags: int, head: int, stamp: int) -> bool:  # noqa: ARG002  # the clock stands still
-        """See :meth:`Meeting.meet`."""
         gathering, process = self._gathering, self._process
         if not process.is_current():
             self._hooks.check_current()
@@ -225,20 +224,16 @@ class VirtualMeeting(Meeting):
     # -- what the posts had ------------------------------------------------------------------------
 
     def inline_address(self) -> int:
-        """See :meth:`Meeting.inline_address`."""
         place = self._parity * self._gathering.nprocs + self._pid
         return self._gathering._inline + INLINE_COPY_BYTES * place
 
     def head_of(self, pid: int) -> int:
-        """See :meth:`Meeting.head_of`."""
         return self._gathering._heads[self._cells + pid]
 
     def inline_of(self, pid: int) -> int:
-        """See :meth:`Meeting.inline_of`."""
         return self._gathering._inline + INLINE_COPY_BYTES * (self._cells + pid)
 
     def flags_of(self, pid: int) -> int:
-        """See :meth:`Meeting.flags_of`."""
         return self._gathering._marks[self._cells + pid] & _FLAGS
 
     def superstep_of(self, pid: int) -> int:
@@ -246,7 +241,6 @@ class VirtualMeeting(Meeting):
         return self._gathering._marks[self._cells + pid] >> _FLAG_BITS
 
     def end_superstep(self) -> None:
-        """See :meth:`Meeting.end_superstep`."""
         self.superstep += 1
         self._is_first = True
 

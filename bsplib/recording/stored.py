@@ -69,11 +69,9 @@ class HeldFile(TraceFile):
         self._content = content
 
     def size(self) -> int:
-        """See :meth:`TraceFile.size`."""
         return len(self._content)
 
     def peek(self, at: int, nbytes: int) -> bytes:
-        """See :meth:`TraceFile.peek`."""
         return self._content[at : at + nbytes]
 
 
@@ -168,7 +166,6 @@ class StoredTable(RunTable):
         return Columns(fields, head.rows)
 
     def whole(self) -> NDArray[np.void]:
-        """See :meth:`RunTable.whole`."""
         rows = np.empty(len(self), self.dtype)
         for first, columns in self.chunks():
             part = rows[first : first + len(columns)]

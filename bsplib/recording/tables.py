@@ -160,13 +160,11 @@ class ArrayTable(RunTable):
         self.bounds = [*range(0, len(rows), ROWS), len(rows)]
 
     def read(self, number: int, names: Iterable[str] | None = None) -> Columns:
-        """See :meth:`RunTable.read`."""
         rows = self._rows[self.bounds[number] : self.bounds[number + 1]]
         wanted = self.dtype.names or () if names is None else names
         return Columns({name: np.ascontiguousarray(rows[name]) for name in wanted}, len(rows))
 
     def whole(self) -> NDArray[np.void]:
-        """See :meth:`RunTable.whole`."""
         return self._rows
 
 

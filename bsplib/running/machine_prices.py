@@ -24,11 +24,9 @@ class MachinePrices:
         self._machine = machine
 
     def empty(self, nprocs: int) -> float:
-        """See :meth:`Prices.empty`."""
         return float(sum(self._machine.parts_of(HRelation(0), None, nprocs)))
 
     def superstep(self, transfers: Sequence[Transfer], nprocs: int) -> float:
-        """See :meth:`Prices.superstep`."""
         machine = self._machine
         priced_by_pattern = machine.patterns or machine.measured
         links = (_link(each) for each in transfers)
@@ -38,7 +36,6 @@ class MachinePrices:
         return self.price(sums, range(nprocs), pattern)
 
     def oblivious(self, nprocs: int) -> ObliviousPrices:
-        """See :meth:`Prices.oblivious`."""
         return _ObliviousSums(self, nprocs)
 
     def price(self, sums: _Sums, pids: Iterable[int], pattern: str | None) -> float:
@@ -80,9 +77,7 @@ class _ObliviousSums:
         self._prices, self._sums = prices, _Sums(nprocs)
 
     def add(self, transfers: Sequence[Transfer]) -> None:
-        """See :meth:`ObliviousPrices.add`."""
         self._sums.add(transfers)
 
     def price(self, pids: Sequence[int]) -> float:
-        """See :meth:`ObliviousPrices.price`."""
         return self._prices.price(self._sums, pids, None)

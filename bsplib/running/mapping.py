@@ -290,7 +290,6 @@ class _PipeAddress(NamedTuple):
     """Where a process has a pipe, for the others."""
 
     system: bytes
-    """See :func:`same_system`."""
     os_pid: int
     reading: int
     """The end for reading, as a descriptor of that process; negative for none."""

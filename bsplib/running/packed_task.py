@@ -61,12 +61,10 @@ class TaskWork:
 
     @property
     def has_shared(self) -> bool:
-        """See :attr:`Work.has_shared`."""
         return shared.are_mapped()
 
     @property
     def job_runner(self) -> TaskRunner:
-        """See :attr:`Work.job_runner`."""
         return TaskRunner(self._task.conditions)
 
     def job(self, carrier: Carrier | None = None) -> bytes:
@@ -94,7 +92,6 @@ class TaskWork:
     def with_arguments(
         self, arguments: bytes, pid: int, open_port: OpenPort, tell: Tell
     ) -> tuple[bytes, bool]:
-        """See :meth:`Work.with_arguments`."""
 
         def find_task() -> Task:
             # From rank 0, which executes the same program.
@@ -110,7 +107,6 @@ class TaskWork:
         return _with_records(report, self._conditions, pid)
 
     def words(self, report: bytes, pid: int, hosts: Mapping[int, str]) -> tuple[int, str] | None:
-        """See :meth:`Work.words`."""
         outcome = read_outcome(report, pid)
         if not isinstance(outcome, Failure):
             return None
@@ -120,13 +116,11 @@ class TaskWork:
         return outcome.superstep, words
 
     def alone(self, pid: int, open_port: OpenPort, tell: Tell) -> bytes:
-        """See :meth:`Work.alone`."""
         lines = whole_lines(lambda: pid, label=self._task.conditions.label)
         outcome, _ = _pickled_outcome(lambda: self._task, lines, pid, open_port, tell)
         return _with_records(outcome, self._task.conditions, pid)
 
     def read(self, told: bytes, pid: int) -> Ended | None:
-        """See :meth:`Work.read`."""
         if told.startswith(_WARNS):
             self._warn(told)
             return None
@@ -144,7 +138,6 @@ class TaskWork:
             raise
 
     def inside(self) -> InsideTask:
-        """See :meth:`Work.inside`."""
         return InsideTask(self._task)
 
 
@@ -168,7 +161,6 @@ class TaskRunner:
     __hash__ = None  # type: ignore[assignment]  # conditions need not have any
 
     def run(self, job: bytes, pid: int, open_port: OpenPort, tell: Tell) -> tuple[bytes, bool]:
-        """See :meth:`JobRunner.run`."""
         if self._lines is None:  # the first time; it is the same process each time
             self._lines = whole_lines(lambda: pid, label=self.conditions.label)
         if self.conditions.prepare is not None:
@@ -180,7 +172,6 @@ class TaskRunner:
         return _with_records(outcome, self.conditions, pid), failed
 
     def prepare(self, port: Port) -> None:
-        """See :meth:`JobRunner.prepare`."""
         self._made = make_group(self.conditions, port)
 
     def _task(self, job: bytes) -> Task:
@@ -306,7 +297,6 @@ class InsideTask:
         self._arguments = _pickled((task.args, task.kwargs), task)
 
     def run(self, pid: int, open_port: OpenPort) -> Ended:
-        """See :meth:`InsideWork.run`."""
         args, kwargs = pickle.loads(self._arguments)  # made above
         task = self._task._replace(args=args, kwargs=kwargs)
         done = run_task(task, open_port(), warnings.warn_explicit)
@@ -316,7 +306,6 @@ class InsideTask:
             raise unpicklable_result(pid, reason) from None
 
     def describe(self, error: BaseException, pid: int) -> Ended:
-        """See :meth:`InsideWork.describe`."""
         if isinstance(error, RuntimeError) and "running event loop" in str(error):
             error.add_note(
                 "virtual processors share one thread, in which only one event loop can run; "
@@ -325,7 +314,6 @@ class InsideTask:
         return _describe(error, pid)
 
     def whole_lines(self, current_pid: CurrentPid) -> AbstractContextManager[None]:
-        """See :meth:`InsideWork.whole_lines`."""
         return whole_lines(current_pid, label=self._task.conditions.label)
 
 

@@ -52,7 +52,6 @@ class Head(NamedTuple):
     """Number of the run of the job."""
     kind: int
     flags: int
-    """See :meth:`bsplib.backends.base.Port.exchange`."""
     payloads: int
     """1 where payloads follow; their sizes stand in the body."""
     label: int

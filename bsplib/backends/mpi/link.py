@@ -170,7 +170,6 @@ class Link:
             return self.inside.open_root(self.nprocs, self.memory)
 
     def align_clocks(self, nprocs: int, *, again: bool) -> Alignment:
-        """See :meth:`Clocks.align`."""
         with self._aside():
             return self.clocks.align(nprocs, again=again)
 

@@ -52,7 +52,6 @@ class Meetings:
         self._requests = self._link.requests_to(membership.ranks)
 
     def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
-        """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         number, self._count = self._count, self._count + 1
         self._post_to_all(number, entries, flags, stamp)
         posts = self._inbox.meetings[number]
@@ -151,7 +150,6 @@ class MeetingsOfMany(Meetings):
     _said_where = False
 
     def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
-        """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         number, self._count = self._count, self._count + 1
         membership, link = self._membership, self._link
         head = self._head_maker(number, flags, stamp)

@@ -43,7 +43,6 @@ class Oblivious:
     def exchange(
         self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int
     ) -> list[Arrived]:
-        """See :meth:`bsplib.backends.base.Port.exchange_oblivious`."""
         number = self.collector.ended
         self.look_at_late()
         self._wait_for_credit()
@@ -87,7 +86,6 @@ class Oblivious:
             self._posting.send_the_rest()
 
     def look(self, number: int, pids: Collection[int]) -> dict[int, ObliviousPost]:
-        """See :meth:`bsplib.backends.oblivious.Posts.look`."""
         link = self._link
         link.pump()
         came, members = self._inbox.oblivious[number], self._membership.members
@@ -108,7 +106,6 @@ class Oblivious:
         return ObliviousPost(head.messages, post.entries, self._link.clocks.received(head.stamp))
 
     def wait(self, number: int, pids: Sequence[int]) -> None:
-        """See :meth:`bsplib.backends.oblivious.Posts.wait`."""
         ranks = {self._membership.members[pid] for pid in pids}
         came = self._inbox.oblivious[number]
         sends = self._posting.sends

@@ -46,7 +46,6 @@ class Payloads:
     # -- to others --------------------------------------------------------------------------
 
     def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
-        """See :meth:`bsplib.backends.base.Port.stage`."""
         buffer = self._link.buffers.take(nbytes)
         memory = buffer[:nbytes]
         pid, number = self._membership.pid, self._numbers[to]
@@ -82,7 +81,6 @@ class Payloads:
                     self._here[pid, number] = payload
 
     def fetch(self, handle: Handle) -> memoryview:
-        """See :meth:`bsplib.backends.base.Port.fetch`."""
         payload = self._find(handle)
         if payload.memory is None:
             self._start()

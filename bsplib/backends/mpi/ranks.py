@@ -75,7 +75,6 @@ class _Job(NamedTuple):
     run: int
     nprocs: int
     memory: int
-    """See :meth:`bsplib.backends.mpi.link.Link.begin`."""
     timeout: float | None
     arguments: Mapping[bytes, bytes]
     """By :func:`system_key` of a rank."""

@@ -132,5 +132,4 @@ class JoinedPort(ShmPort):
     """The connection of a process that another backend has started to others of its host."""
 
     def align_clocks(self, *, again: bool) -> Alignment:  # noqa: ARG002  # all read one clock
-        """See :meth:`Port.align_clocks`."""
         return Alignment(platform.node(), 0, 0)

@@ -132,7 +132,6 @@ class Processes:
                 raise
 
     def start(self) -> None:
-        """See :meth:`KeptProcesses.start`."""
         self.busy = True
         if self._forks:
             self._fork_all()
@@ -147,7 +146,6 @@ class Processes:
         self.busy = False
 
     def run(self, work: Work, timeout: float | None) -> Report:
-        """See :meth:`KeptProcesses.run`."""
         return self._run_kept(work, Limit(timeout))
 
     def _run_kept(self, work: Work, limit: Limit) -> Report:

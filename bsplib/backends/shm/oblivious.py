@@ -101,7 +101,6 @@ class Oblivious:
         self._members.context.waiting.waiter.posted()
 
     def look(self, number: int, pids: Collection[int]) -> dict[int, Post]:
-        """See :meth:`Posts.look`."""
         members = self._members
         posted = [pid for pid in pids if self._has_posted(pid, number)]
         members.context.fences.order()  # acquire: POSTED, before the ring and the entries
@@ -118,7 +117,6 @@ class Oblivious:
         return block != 0 and self._control[block + POSTED] > number
 
     def wait(self, number: int, pids: Sequence[int]) -> None:
-        """See :meth:`Posts.wait`."""
         members = self._members
 
         def suspect() -> None:

@@ -114,7 +114,6 @@ class Observer:
             self._watched.add(source)
 
     def news(self, timeout: float) -> Mapping[int, Ended | Death]:
-        """See :meth:`Observed.news`."""
         news: dict[int, Ended | Death] = {}
         if not self._last:  # such a run may end in less time than it takes to wake the caller
             look(lambda: self._poll.poll(0), self._pause, self._yields)
@@ -150,7 +149,6 @@ class Observer:
                 self._poll.unregister(source)
 
     def tell_to_stop(self) -> None:
-        """See :meth:`Observed.tell_to_stop`."""
         control = self._segment.control
         control[ABORT] = 1
         full_fence()  # a process that goes to sleep from now on finds ABORT set
@@ -159,7 +157,6 @@ class Observer:
                 futex.release()
 
     def stopped(self, ended: Collection[int]) -> list[StoppedProcess]:
-        """See :meth:`Observed.stopped`."""
         return [
             StoppedProcess(pid, process.pid or 0)
             for pid, process in enumerate(self.processes)
