@@ -3,11 +3,8 @@
 ``time.perf_counter_ns`` has another zero on each host. Process 0 asks one process of each
 clock for its time, and takes the time that comes back for that of the middle of the round
 trip. The true difference is at most half of the round trip away from the measured one, so of
-``EXCHANGES`` round trips the least one counts: its half is the **bound** of the error.
-
-All round trips of a batch can be late, since another program has the core, or the link is
-busy. So a batch is believed only where a second one has a least round trip that is about as
-short.
+``EXCHANGES`` round trips the least one counts: its half is the **bound** of the error. (Where all
+are late, since another program has the core, the bound is large, and as true.)
 
 Source: Cristian 1989, Probabilistic clock synchronization.
 """
@@ -18,7 +15,7 @@ import hashlib
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -30,14 +27,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 EXCHANGES = 40
-"""Round trips in a batch."""
-MOST_BATCHES = 6
-"""Batches after which the best one is taken, even if no other one is as good."""
-AT_ONCE = 8
-"""Hosts that are asked in turn. More would make each other's answers wait."""
-
-_SIMILAR = 1.5
-_SIMILAR_NS = 20_000
+"""Round trips to each host."""
 
 _KEY_BYTES = 16
 _KEY_TAG, _QUESTION_TAG, _ANSWER_TAG = 31990, 31991, 31992
@@ -61,24 +51,6 @@ class Sample(NamedTuple):
 def sample(sent_ns: int, answered_ns: int, came_ns: int) -> Sample:
     """Return the round trip of a question that was sent, answered, and whose answer came."""
     return Sample(came_ns - sent_ns, answered_ns - (sent_ns + came_ns) // 2)
-
-
-def believed(batches: Sequence[Sample]) -> Sample | None:
-    """Return the sample to believe, or None if one more batch is needed.
-
-    Args:
-        batches: the least round trip of each batch.
-
-    Returns:
-        The least of all, if the least of another batch is at most ``_SIMILAR`` times as
-        long and ``_SIMILAR_NS`` longer, or if there are ``MOST_BATCHES``.
-    """
-    if not batches:
-        return None
-    best, *others = sorted(batches)
-    limit = _SIMILAR * best.round_trip_ns + _SIMILAR_NS
-    confirmed = bool(others) and others[0].round_trip_ns <= limit
-    return best if confirmed or len(batches) >= MOST_BATCHES else None
 
 
 class Clocks:
@@ -130,8 +102,7 @@ class Clocks:
             Stopped: the run has been stopped.
 
         Cost: one message to process 0 and one back for each process; where the clocks are
-            different ones, at least ``2 * EXCHANGES`` round trips to every host, to
-            ``AT_ONCE`` hosts at the same time.
+            different ones, ``EXCHANGES`` round trips to every host, one host after the other.
         """
         if again or self._aligned < nprocs:
             offset_ns, self._bound_ns = self._measured(nprocs)
@@ -155,12 +126,8 @@ class Clocks:
         """Measure the clocks of all processes, and tell each of them the result."""
         by_clock = self._processes_by_clock(nprocs)
         self._tell(by_clock.pop(self._key, []), Sample(0, 0))
-        clocks = list(by_clock.values())
-        for first in range(0, len(clocks), AT_ONCE):
-            some = clocks[first : first + AT_ONCE]
-            found = self._measure([ranks[0] for ranks in some])
-            for ranks in some:
-                self._tell(ranks, found[ranks[0]])
+        for ranks in by_clock.values():
+            self._tell(ranks, min(self._asked(ranks[0]) for _ in range(EXCHANGES)))
 
     def _processes_by_clock(self, nprocs: int) -> dict[bytes, list[int]]:
         keys = np.zeros((nprocs, _KEY_BYTES), np.uint8)
@@ -172,31 +139,14 @@ class Clocks:
             by_clock.setdefault(keys[rank].tobytes(), []).append(rank)
         return by_clock
 
-    def _measure(self, ranks: Iterable[int]) -> dict[int, Sample]:
-        """Return a round trip that is believed for each of some processes."""
-        batches: dict[int, list[Sample]] = {rank: [] for rank in ranks}
-        found: dict[int, Sample] = {}
-        while len(found) < len(batches):
-            for rank, least in self._batch([r for r in batches if r not in found]).items():
-                batches[rank].append(least)
-                good = believed(batches[rank])
-                if good is not None:
-                    found[rank] = good
-        return found
-
-    def _batch(self, ranks: Sequence[int]) -> dict[int, Sample]:
-        """Return the least of ``EXCHANGES`` round trips to each of some processes.
-
-        Each process has one question at a time; those to different ones overlap.
-        """
-        talks = {rank: _Talk(self._comm, rank, self._clock) for rank in ranks}
-        waiting = dict(talks)
-        while waiting:
-            for rank, talk in list(waiting.items()):
-                if talk.advance():
-                    del waiting[rank]
-            _pause(self._stop, talks)
-        return {rank: min(talk.samples) for rank, talk in talks.items()}
+    def _asked(self, rank: int) -> Sample:
+        """Return a round trip to a process."""
+        answer = np.zeros(1, np.int64)
+        coming = self._comm.Irecv(answer, rank, _ANSWER_TAG)
+        sent_ns = self._clock()
+        going = self._comm.Isend(np.array([_ASK, 0, 0], np.int64), rank, _QUESTION_TAG)
+        finish(self._stop, coming, going)
+        return sample(sent_ns, int(answer[0]), self._clock())
 
     def _tell(self, ranks: Iterable[int], found: Sample) -> None:
         result = np.array([_TELL, found.offset_ns, found.bound_ns], np.int64)
@@ -219,37 +169,6 @@ class Clocks:
             is_asked = True
 
 
-class _Talk:
-    """A batch of round trips from process 0 to another process."""
-
-    def __init__(self, comm: MPI.Intracomm, rank: int, clock: Callable[[], int]) -> None:
-        self._comm = comm
-        self._rank = rank
-        self._clock = clock
-        self._question = np.array([_ASK, 0, 0], np.int64)
-        self._answer = np.zeros(1, np.int64)
-        self.samples: list[Sample] = []
-        self._ask()
-
-    def _ask(self) -> None:
-        self._coming = self._comm.Irecv(self._answer, self._rank, _ANSWER_TAG)
-        self._sent_ns = self._clock()
-        self._going = self._comm.Isend(self._question, self._rank, _QUESTION_TAG)
-
-    def advance(self) -> bool:
-        """Take the answer if it has come, and ask again; tell whether the batch is complete."""
-        if not self._coming.Test():
-            self._going.Test()
-            return False
-        came_ns = self._clock()
-        self.samples.append(sample(self._sent_ns, int(self._answer[0]), came_ns))
-        self._going.Wait()  # the question has been answered
-        if len(self.samples) < EXCHANGES:
-            self._ask()
-            return False
-        return True
-
-
 # -- waiting --------------------------------------------------------------------------------------
 
 
@@ -270,17 +189,12 @@ def finish(stop: Callable[[], bool], *requests: MPI.Request, nap_s: float = 0.0)
     """
     for request in requests:
         while not request.Test():
-            _pause(stop, requests)
+            if stop():
+                _interrupted.append(requests)
+                raise Stopped
+            os.sched_yield()
             if nap_s:
                 time.sleep(nap_s)
-
-
-def _pause(stop: Callable[[], bool], waits_for: object) -> None:
-    """Let others have the core for a moment."""
-    if stop():
-        _interrupted.append(waits_for)
-        raise Stopped
-    os.sched_yield()
 
 
 def clock_key() -> bytes:

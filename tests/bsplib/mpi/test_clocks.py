@@ -1,4 +1,4 @@
-"""Differences of clocks: which measurement is believed, and what the processes agree on."""
+"""Differences of clocks: how they are measured, and what the processes agree on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from bsplib.backends.base import Stopped
 from bsplib.backends.mpi import clocks
-from bsplib.backends.mpi.clocks import MOST_BATCHES, Clocks, Sample, believed, sample
+from bsplib.backends.mpi.clocks import Clocks, Sample, sample
 from tests.hosts.launching import mpiexec
 from tests.mpi_installations import ALL
 
@@ -73,41 +73,13 @@ def aligned(shifts, keys, *, stop=RUNNING):
         return made, [each.result(timeout=30) for each in waiting]
 
 
-# -- which batch is believed ----------------------------------------------------------------------
+# -- one round trip -------------------------------------------------------------------------------
 
 
 def test_the_offset_is_that_of_the_middle_of_the_round_trip_and_its_error_at_most_half_of_it():
     found = sample(1000, 50_150, 1301)
     assert found == Sample(301, 50_150 - 1150)
     assert found.bound_ns == 151
-
-
-def test_one_batch_is_never_believed():
-    assert believed([]) is None
-    assert believed([Sample(100, 7)]) is None
-
-
-def test_of_two_batches_that_agree_the_shorter_round_trip_is_believed():
-    assert believed([Sample(2_100_000, 9), Sample(2_000_000, 7)]) == Sample(2_000_000, 7)
-
-
-def test_a_batch_whose_least_round_trip_is_late_is_not_believed_but_taken_again():
-    late, good = Sample(3_100_000, 1_500_000), Sample(90_000, 4)
-    assert believed([late, good]) is None
-    assert believed([late, good, Sample(110_000, 9)]) == good
-    assert believed([good, late]) is None
-
-
-def test_a_short_late_batch_is_not_confirmed_by_two_that_are_as_late_as_each_other():
-    # The least round trip of all has to be confirmed, not any one.
-    late = [Sample(3_000_000, 1), Sample(3_000_001, 2)]
-    assert believed([*late, Sample(100_000, 5)]) is None
-
-
-def test_after_so_many_batches_the_least_round_trip_is_taken():
-    apart = [Sample(10**5 * 4**number, number) for number in range(MOST_BATCHES)]
-    assert believed(apart[:-1]) is None
-    assert believed(apart) == apart[0]
 
 
 # -- the processes together -----------------------------------------------------------------------
@@ -128,15 +100,6 @@ def test_processes_of_one_clock_have_the_same_offset_and_those_of_process_0_none
     _, found = aligned([0, HOUR_NS, 0, HOUR_NS], [here, there, here, there])
     assert found[1] == found[3]
     assert found[0] == found[2] == (found[0].host, 0, 0)
-
-
-def test_more_hosts_than_are_asked_at_once_are_measured(monkeypatch):
-    monkeypatch.setattr(clocks, "AT_ONCE", 2)
-    monkeypatch.setattr(clocks, "EXCHANGES", 3)
-    shifts = [rank * HOUR_NS for rank in range(6)]
-    _, found = aligned(shifts, [bytes([number] * 16) for number in range(6)])
-    for shift, alignment in zip(shifts, found, strict=True):
-        assert abs(alignment.offset_ns + shift) <= alignment.bound_ns
 
 
 def test_clocks_are_measured_again_only_for_more_processes_or_where_it_is_asked_for():
