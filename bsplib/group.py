@@ -307,8 +307,9 @@ class Group(GroupState):
                 ArgumentError,
                 f"charge: {seconds!r} is no time; it is 0 or more seconds, and finite",
             )
+        clock = self._port.clock
         try:
-            is_late = self._port.charge(seconds)
+            is_late = clock is not None and clock.charge(seconds)
         except OverflowError as error:
             raise self._error(ArgumentError, f"charge: {error}") from None
         if is_late:

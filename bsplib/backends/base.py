@@ -116,14 +116,6 @@ class Port(ABC):
         """
         return None
 
-    def charge(self, seconds: float) -> bool:  # noqa: ARG002  # real time does not change
-        """Advance virtual time by computation that is only simulated.
-
-        Returns:
-            Whether computation was measured before, beside which the charges now count.
-        """
-        return False
-
     def in_turn(self) -> None:  # noqa: B027  # not abstract: real processes come when they come
         """Wait, in virtual time, until no other process can do anything at an earlier time."""
 
@@ -158,48 +150,24 @@ class Port(ABC):
         """
         return None
 
-    def map_at_once(self, address: int, nbytes: int) -> None:  # noqa: B027  # not abstract: it only saves time
-        """Prepare to write many bytes into memory that :meth:`reach` has returned."""
-
-    def has_delivered(self, pid: int) -> bool:  # noqa: ARG002  # the answer False is always right
-        """Tell whether a process has delivered what the superstep before this one brought it.
-
-        True only where all ended that superstep together: memory of the process that
-        may be written at any time in this superstep can be written now.
-        """
-        return False
-
     def staging(self) -> Staging:
         """Return what knows the staged values of this process; always the same object."""
         return self
 
     @abstractmethod
-    def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
+    def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:
         """Return memory for a payload of this superstep, to be filled before it ends.
 
         Args:
             nbytes: size of the payload.
-            to: pid of the only process that will fetch it, which may be this one.
+            to: pid of the only process that will fetch it, which may be this one; -1 where several
+                do, which is asked for only where all of them share memory.
+            message: it is fetched after the end of the superstep, too.
         """
 
-    def stage_message(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
-        """Do as :meth:`stage`, for a payload fetched after the end of the superstep, too.
-
-        Args:
-            nbytes: size of the payload.
-            to: as for :meth:`stage`; -1 where several processes fetch it, which is asked for
-                only where all of them share memory.
-        """
-        return self.stage(nbytes, to)
-
-    def reserve(self, nbytes: int) -> int:
+    def reserve(self, nbytes: int, *, message: bool = False) -> int:
         """See :meth:`Staging.reserve`."""
-        (_, where, _), _ = self.stage(nbytes, -1)
-        return where
-
-    def reserve_for_message(self, nbytes: int, to: int) -> int:
-        """See :meth:`Staging.reserve_for_message`."""
-        (_, where, _), _ = self.stage_message(nbytes, to)
+        (_, where, _), _ = self.stage(nbytes, -1, message=message)
         return where
 
     @abstractmethod

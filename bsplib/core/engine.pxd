@@ -14,7 +14,7 @@ from bsplib.core.queue cimport Queue
 
 cdef word HAS_ASKS, HAS_GET, HAS_NOTICE, UNRESOLVED, _SYNC
 cdef int _OBLSYNC, _OUT, _IN
-cdef word _MOST_SHARED, _MOST_PRIVATE, _MANY_PAGES
+cdef word _MOST_SHARED, _MOST_PRIVATE
 cdef int RESTING, USABLE
 cdef Py_ssize_t _MOST_HEADS, _MOST_OFFSET
 
@@ -85,10 +85,8 @@ cdef class Engine:
     @cython.locals(to=Py_ssize_t, known=KnownArray, size=word)
     cdef word _strided_on(self, object pid, object view, object values, object offset) except? 0
     cdef object _view_at(self, object array, object at)
-    @cython.locals(first=Py_ssize_t, known=KnownArray, to=int, start=word, is_known=bint)
-    cdef word _address_there(
-        self, object pid, object array, object values, object offset, bint writes
-    ) except? 0
+    @cython.locals(first=Py_ssize_t, start=word)
+    cdef word _address_there(self, object pid, object array, object values, object offset) except? 0
     @cython.locals(start=word)
     cdef word _start_there(self, int to) except? 0
 

@@ -89,9 +89,6 @@ _MOST_SHARED, _MOST_PRIVATE = 8192, 1024
 """Bytes up to which values are copied into the send buffer, where processes share memory and where
 they do not. Larger ones are staged, but for a few that the buffer takes, see
 ``SendBuffer.takes``."""
-_MANY_PAGES = 1 << 16
-"""Least number of bytes of an hpput that maps all pages that it writes at once, if it is the first
-transfer to that array. This is faster than one page fault for each of them."""
 _MOST_HEADS = 4096
 """Heads of messages that are remembered."""
 _MOST_OFFSET = 1 << 40
@@ -471,9 +468,7 @@ class Engine:
             return None
         return view if is_array(view) else None
 
-    def _address_there(
-        self, pid: Any, array: Any, values: Any, offset: Any, *, writes: bool
-    ) -> int:
+    def _address_there(self, pid: Any, array: Any, values: Any, offset: Any) -> int:
         """Return the address at which a transfer begins in the memory of the other process.
 
         The result is 0 if this process cannot reach that memory, or if the transfer has to be
@@ -484,19 +479,12 @@ class Engine:
             array: names the place.
             values: the array that is transferred.
             offset: of the first element, or None.
-            writes: this process writes there.
         """
         first = self._first_byte(pid, array, values, offset)
         if first < 0:
             return 0
-        known, to = self._known, self._to
-        is_known = known.addresses[to] > 1
-        start = self._start_there(to)
-        if start == 0:
-            return 0
-        if writes and not is_known and nbytes_of(values) >= _MANY_PAGES:
-            self.rare.map_there(start + first, nbytes_of(values))
-        return start + first
+        start = self._start_there(self._to)
+        return start + first if start else 0
 
     def _start_there(self, to: int) -> int:
         """Return the address of the array of another process; 0 if this one cannot reach it."""
@@ -611,7 +599,7 @@ class Engine:
         """Try to write an hpput at once, or else to add it to the entries."""
         if not is_array(src) or not is_packed(src):
             return False
-        there = self._address_there(pid, dst, src, offset, writes=True)
+        there = self._address_there(pid, dst, src, offset)
         if there == 0:
             return self._put_strided(pid, src, dst, offset)
         nbytes, to = nbytes_of(src), self._to
@@ -656,7 +644,7 @@ class Engine:
         """Try to add a get or hpget to those that read the memory of others at the sync."""
         if not is_array(dst) or not is_packed(dst) or not is_writable(dst):
             return False
-        there = self._address_there(pid, src, dst, offset, writes=False)
+        there = self._address_there(pid, src, dst, offset)
         strided = None
         if there == 0:
             size = self._strided_on(pid, src, dst, offset)

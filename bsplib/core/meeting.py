@@ -109,7 +109,11 @@ class Meeting:
         return byte
 
     def has_delivered(self, pid: int) -> bool:  # noqa: ARG002
-        """Tell whether memory of a process can be written now; see ``Port.has_delivered``."""
+        """Tell whether a process has delivered what the superstep before this one brought it.
+
+        True only where all ended that superstep together: memory of the process that
+        may be written at any time in this superstep can be written now. False is always right.
+        """
         return False
 
     def waits_for_delivery(self, pid: int, nbytes: int) -> bool:  # noqa: ARG002

@@ -74,19 +74,15 @@ class Staging(Protocol):
     Memory is reserved only where all processes share it.
     """
 
-    def reserve(self, nbytes: int, /) -> int:
+    def reserve(self, nbytes: int, /, *, message: bool = False) -> int:
         """Return the byte at which a value of this superstep can be staged.
+
+        Args:
+            nbytes: size of the value.
+            message: it is fetched after the superstep, too.
 
         Raises:
             OutOfSharedMemoryError: there is no memory.
-        """
-
-    def reserve_for_message(self, nbytes: int, to: int, /) -> int:
-        """Do as :meth:`reserve`, for a payload that is fetched after the superstep, too.
-
-        Args:
-            nbytes: size of the payload.
-            to: its only receiver; -1 where there are more.
         """
 
     def end_superstep(self) -> None:
@@ -147,6 +143,3 @@ class Rare(Protocol):
 
     def find_there(self, known: KnownArray, pid: int, /) -> int:
         """Find out, once, where the array of another process lies for this one; 1 if nowhere."""
-
-    def map_there(self, address: int, nbytes: int, /) -> None:
-        """Map memory of another process, into which this one writes for the first time."""

@@ -45,7 +45,6 @@ cdef class Values:
     cdef word _last_length
     cdef object _last_tag, _last_head
     cdef word _sent_at
-    cdef bint _is_read_again
     cdef object _known_head, _known_operation, _known_header
     cdef int _known_kind
     cdef object _known_dtype, _known_shape
@@ -64,7 +63,7 @@ cdef class Values:
     @cython.locals(number=Py_ssize_t)
     cpdef object root_of(self, object bsp, str operation, object root)
     cpdef object give(
-        self, object bsp, str operation, object receivers, object x, bint again
+        self, object bsp, str operation, object receivers, object x
     )
     cpdef object owned(self, object given)
     cdef object _as_sent(self, object array)

@@ -276,7 +276,6 @@ class Values:
         self._last_head: Any = None
         # Where the large array lies that was sent last, in memory that stays until the next sync.
         self._sent_at = 0
-        self._is_read_again = False
         # The head of a message that was taken last, and what is known of it.
         self._known_head: Any = None
         self._known_operation = self._known_header = ""
@@ -394,7 +393,7 @@ class Values:
 
     # -- sending ------------------------------------------------------------------------------
 
-    def give(self, bsp: Any, operation: str, receivers: Any, x: Any, again: bool) -> Any:
+    def give(self, bsp: Any, operation: str, receivers: Any, x: Any) -> Any:
         """Send a number or an array to several processes; return it as it is at the call.
 
         Args:
@@ -402,7 +401,6 @@ class Values:
             operation: the collective.
             receivers: these processes.
             x: the value.
-            again: this process reads it once more after the sync, and copies nothing now.
 
         Returns:
             The value, which may be memory that is valid for one superstep more: after the sync
@@ -417,9 +415,7 @@ class Values:
             return x
         if is_array(x) and not x.dtype.hasobject:
             own = x if is_packed(x) else copied(x)
-            self._is_read_again = again
             self.send_all(bsp, receivers, own, _PLAIN[operation])
-            self._is_read_again = False
             return self._as_sent(own) if own is x else own
         return None
 
@@ -526,20 +522,15 @@ class Values:
             return True
         if not self._engine.meeting.shares_memory:
             return False
-        # What has a header is combined or copied by its receivers, which keep nothing of it.
-        for_one = len(receivers) == 1 and tag.header is None
-        may_be_kept = for_one and not self._is_read_again
         try:
-            to = receivers[0] if may_be_kept else -1
-            staged = self._engine.staging.reserve_for_message(nbytes, to)
+            staged = self._engine.staging.reserve(nbytes, message=True)
         except BspError:  # what is declined tries again: its error names the line
             return False
         address = self._engine.meeting.address_of(staged)
         copy_out(address, address_of(value), nbytes)
         for to in receivers:
             self._engine.add_message(to, head, staged, nbytes)
-        if not may_be_kept:  # or else its receiver may write there after the sync
-            self._sent_at = address
+        self._sent_at = address
         return True
 
     def _is_copied_there(self, receivers: Any, nbytes: int) -> bool:

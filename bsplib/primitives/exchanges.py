@@ -126,7 +126,7 @@ def broadcast(
         pieces: _Pieces | None = None
         if is_root:
             stays = target is not None and target is x and is_untouched(bsp, target)
-            value, pieces = _send_whole_or_pieces(bsp, x, stages, target, stays=stays)
+            value, pieces = _send_whole_or_pieces(bsp, x, stages, stays=stays)
         bsp.sync() if stages is None else _ENDED_BY[stages](bsp)
         if is_root and target is None:
             value = bsp._values.owned(value)
@@ -238,7 +238,7 @@ def gather(
     targets = targets_of(bsp, "gather", out, axis) if is_root else None
     block = x if axis is None else _block(bsp, "gather", x, axis)
     try:
-        own = bsp._values.give(bsp, "gather", () if is_root else (receiver,), block, False)
+        own = bsp._values.give(bsp, "gather", () if is_root else (receiver,), block)
         if own is None and is_root:
             own = own_copy(bsp, "gather", block)
         elif own is None:
@@ -304,7 +304,7 @@ def allgather(
     targets = targets_of(bsp, "allgather", out, axis)
     block = x if axis is None else _block(bsp, "allgather", x, axis)
     try:
-        own = bsp._values.give(bsp, "allgather", all_others(bsp), block, targets is not None)
+        own = bsp._values.give(bsp, "allgather", all_others(bsp), block)
         if own is None:
             bsp._check_usable()
             data, header = pack(bsp, "allgather", block)
@@ -641,7 +641,7 @@ def _send_parts(
 
 
 def _send_whole_or_pieces(
-    bsp: GroupState, x: Any, stages: int | None, target: Array | None, *, stays: bool
+    bsp: GroupState, x: Any, stages: int | None, *, stays: bool
 ) -> tuple[Any, _Pieces | None]:
     """Send all others the whole value or a piece each.
 
@@ -649,14 +649,13 @@ def _send_whole_or_pieces(
         bsp: the group.
         x: the value.
         stages: what the program says of them.
-        target: array for the value; None if there is none.
-        stays: this is the value itself, and nothing changes it until the end of the collective.
+        stays: the array for the result is the value, and nothing changes it until the end.
 
     Returns:
         The value, and its pieces where it travels in pieces.
     """
     if bsp._nprocs < 3 and stages != 2 and not stays:
-        own = bsp._values.give(bsp, "broadcast", all_others(bsp), x, target is not None)
+        own = bsp._values.give(bsp, "broadcast", all_others(bsp), x)
         if own is not None:
             return own, None
     data, header = pack(bsp, "broadcast", x)

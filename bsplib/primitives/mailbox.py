@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,8 @@ def send_slowly(bsp: GroupState, pid: Any, payload: Any, tag: Any) -> None:
     if bsp._watch is not None:
         payload = bsp._watch.source(payload, "send")
     note = bsp._engine.note_pickling
-    head, content = messages.encode(payload, tag, bsp._port.stage_message, to, note)
+    stage = partial(bsp._port.stage, message=True)
+    head, content = messages.encode(payload, tag, stage, to, note)
     encoded = marshal.dumps(head)
     if isinstance(content, tuple):
         bsp._engine.add_message(to, encoded, content[1], content[2])

@@ -188,7 +188,7 @@ def _read_now(
     there = target.announced()
     if bsp._watch is not None or there is None or there.shared_address is None:
         return False
-    if not bsp._port.has_delivered(pid):
+    if not bsp._engine.meeting.has_delivered(pid):
         return False
     nbytes = there.size * target.dtype.itemsize
     memory = bsp._port.reach(pid, there.shared_address, nbytes)

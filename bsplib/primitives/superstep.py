@@ -223,7 +223,3 @@ class Supersteps:
                 found = address(np.frombuffer(memory, np.uint8))
         known.addresses[pid] = found
         return found
-
-    def map_there(self, address: int, nbytes: int) -> None:
-        """Map memory of another process, into which this one writes for the first time."""
-        self._port.map_at_once(address, nbytes)

@@ -170,7 +170,7 @@ class PipesPort(Port):
     def release(self, memory: memoryview) -> None:
         pass
 
-    def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
+    def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:
         memory = np.empty(nbytes, np.uint8)
         return self._handle(memory, to), memory
 

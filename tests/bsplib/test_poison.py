@@ -164,7 +164,7 @@ def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tell the meeting of no staging buffer, and free the last one when its group ends."""
     reserve = Leases.reserve
 
-    def unknown_to_the_meeting(self, nbytes):
+    def unknown_to_the_meeting(self, nbytes, **_):
         start = reserve(self, nbytes)
         self._meeting.has_staged = False
         return start
@@ -181,15 +181,13 @@ def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
 def free_last_staging_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the last staging buffer again at once, whether it has messages and has been delivered or
     not."""
-    reserve = Leases.reserve_for_message
+    reserve = Leases.reserve
 
-    def reserve_without_messages(self, nbytes, to):
-        start = reserve(self, nbytes, to)
-        self._open.has_messages = False
-        return start
+    def reserve_without_messages(self, nbytes, **_):
+        return reserve(self, nbytes)
 
     monkeypatch.setattr(WatchedMeeting, "waits_for_delivery", lambda *_: True, raising=False)
-    monkeypatch.setattr(Leases, "reserve_for_message", reserve_without_messages)
+    monkeypatch.setattr(Leases, "reserve", reserve_without_messages)
 
 
 def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

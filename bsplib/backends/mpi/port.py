@@ -100,7 +100,7 @@ class MpiPort(Port):
     def release(self, memory: memoryview) -> None:
         """See :meth:`Port.release`; it is freed with the last array that shows it."""
 
-    def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
+    def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:  # noqa: ARG002  # no difference
         """See :meth:`Port.stage`."""
         return self._payloads.stage(nbytes, to)
 

@@ -23,7 +23,7 @@ from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, DELIVERED, WORD
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
-from bsplib.backends.shm.segment import area_of, populate
+from bsplib.backends.shm.segment import area_of
 from bsplib.backends.shm.staging import Leases
 from bsplib.core.entries import Block
 from bsplib.core.meeting import SharedMeeting
@@ -88,27 +88,13 @@ class ShmPort(Port):
         """See :meth:`Port.reach`."""
         return self._segment.view(shared_address, nbytes)
 
-    def map_at_once(self, address: int, nbytes: int) -> None:
-        """See :meth:`Port.map_at_once`."""
-        populate(address, nbytes)
-
-    def has_delivered(self, pid: int) -> bool:
-        """See :meth:`Port.has_delivered`."""
-        self._meeting.oblivious = self._oblivious.latest
-        return self._meeting.has_delivered(pid)
-
     def staging(self) -> Leases:
         """See :meth:`Port.staging`."""
         return self._leases
 
-    def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:  # noqa: ARG002  # all can fetch it
+    def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
-        start = self._leases.reserve(nbytes)
-        return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
-
-    def stage_message(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
-        """See :meth:`Port.stage_message`."""
-        start = self._leases.reserve_for_message(nbytes, to)
+        start = self._leases.reserve(nbytes, message=message)
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
 
     def fetch(self, handle: Handle) -> memoryview:

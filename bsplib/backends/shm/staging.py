@@ -175,17 +175,13 @@ class Leases:
 
     # -- memory for others ------------------------------------------------------------------
 
-    def reserve(self, nbytes: int) -> int:
-        """Return the byte at which ``nbytes`` of this superstep may be written."""
+    def reserve(self, nbytes: int, *, message: bool = False) -> int:
+        """See :meth:`Staging.reserve`."""
         if self._open is None and nbytes >= LARGE:
             self._end_delivered(nbytes)
-        return self._staging_buffer().reserve(nbytes)
-
-    def reserve_for_message(self, nbytes: int, to: int) -> int:  # noqa: ARG002  # all can read it
-        """Do as :meth:`reserve` for the payload of a message, which is read after the superstep."""
-        start = self.reserve(nbytes)
-        self._staging_buffer().has_messages = True
-        return start
+        staging_buffer = self._staging_buffer()
+        staging_buffer.has_messages = staging_buffer.has_messages or message
+        return staging_buffer.reserve(nbytes)
 
     def _staging_buffer(self) -> StagingBuffer:
         """Return the staging buffer of this superstep."""

@@ -156,10 +156,6 @@ class SimPort(Port):
         """Return the superstep of the program, without the barrier before ``main``."""
         return max(self._meeting.superstep - 2, 0)
 
-    def charge(self, seconds: float) -> bool:
-        """See :meth:`Port.charge`."""
-        return self.clock.charge(seconds)
-
     def in_turn(self) -> None:
         """See :meth:`Port.in_turn`."""
         self.check_current()
@@ -187,7 +183,7 @@ class SimPort(Port):
     def release(self, memory: memoryview) -> None:
         """See :meth:`Port.release`."""
 
-    def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:  # noqa: ARG002  # all can fetch it
+    def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
         memory = np.empty(nbytes, np.uint8)
         where = address_of(memory)
