@@ -177,6 +177,7 @@ class Account:
     def communication(self) -> Communication:
         """The communication of the records by the rates, with those of the halo."""
         records, g = self.run.records, self.rates.g * 1e9
+        # What the system tells for certain comes before what only the rates say.
         waited = without_core_ns(records)[0]
         asleep, rest = taken(communication_ns(records) - waited, self.calls.blocked)
         own = greatest = np.zeros(len(rest), np.int64)
@@ -186,7 +187,7 @@ class Account:
         transfers, rest = taken(rest, own + over * moves_many)
         calls, rest = taken(rest, over * ~moves_many)
         uneven, rest = taken(rest, (greatest - transfers - calls).clip(min=0))
-        ends = records["kind"] != Kind.END
+        ends = records["kind"] != Kind.END  # the end of main is no sync, which would cost l
         latency, rest = taken(rest, ends * _up(np.array(self.rates.l * 1e9)))
         if self._virtual:  # the price of the Machine is all there is
             moves = greatest > 0
@@ -325,7 +326,7 @@ def _arrived_last(run: Run, by: BySuperstep) -> Ints:
         step = by.of_record
         order = np.lexsort((-records["pid"], arrive, step))
         behind[early] = order[_latest(arrive[order], step[order], released[early], step[early])]
-    own = np.flatnonzero(arrive == released)
+    own = np.flatnonzero(arrive == released)  # they waited for nobody
     behind[own] = own
     return behind
 

@@ -232,6 +232,7 @@ class Paths:
         target[waiting] = self._first + found
         old = self._before[found]
         left = np.where(old < 0, 0, records["end"][old] - records["released"][old])
+        # What came after the release counts first, then what came before the arrival.
         since = time - begin[found]
         lasted = records["arrive"][found] - begin[found]
         cut[waiting, 1] = np.minimum(since / np.maximum(left, 1), 1.0)
@@ -291,6 +292,8 @@ class Paths:
         row, node, cut, ns = self._waits()
         entry, root, strand, weight = self._walk(self._first + row, node, cut)
         total = np.bincount(entry, weight, len(row))
+        # Each share is rounded down, and the greatest one gets what is left: so the sum of all
+        # is the idle time that was recorded, to the nanosecond.
         mine = np.floor(ns[entry] * (weight / total[entry])).astype(np.int64)
         left = ns - np.bincount(entry, mine, len(row)).astype(np.int64)
         greatest = np.zeros(len(row))

@@ -78,6 +78,7 @@ class Replay:
         if len(self._depth) > 1 and not account.run.is_interleaved:
             self._move_into_groups(account, saved)
         for rows, owners in self._upwards(account):
+            # The first row is the run as it was recorded, from which savings are counted.
             every = np.concatenate([lasts[None, rows], lasts[rows] - saved[:, rows]])
             if owners is None:
                 self._root.add(account, rows, every)

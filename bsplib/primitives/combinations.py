@@ -32,9 +32,10 @@ from bsplib.transfers import operations
 from bsplib.transfers.place import Array
 
 _WORD = 8
-"""Bytes that an element counts where all processes have to choose alike."""
+"""Bytes that an element counts where all processes have to choose alike: dtypes may differ."""
 _MOST_FORMS = 256
-"""Greatest number of forms of values whose recipes are remembered."""
+"""Greatest number of forms of values whose recipes are remembered: a program may use a new shape in
+each call."""
 
 
 _Value = TypeVar("_Value")
@@ -145,6 +146,7 @@ def _reduce_pieces(
     total = _combined_piece(bsp, recipe, x)
     if bsp._pid != receiver:
         bsp._values.send_value(bsp, receiver, total, recipe.tag_of_piece)
+    # Messages of the program came with the first sync; the second one would drop them.
     kept = bsp._engine.queue.take_left(bsp._port.fetch)
     bsp.sync()
     sources = range(bsp._nprocs) if bsp._pid == receiver else []
@@ -211,6 +213,7 @@ def allreduce(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = 
             total = bsp._values.combined(bsp, recipe, stages[0], x, target)
         else:
             total = bsp._values.combined(bsp, recipe, stages[0], x, None)
+            # Messages of the program came with the first stage; the next one would drop them.
             kept = bsp._engine.queue.take_left(bsp._port.fetch)
             for stage in stages[1:]:
                 into = target if stage is stages[-1] else None
@@ -282,7 +285,7 @@ def _scan_in_stages(
         prefix: of this process in a block of its own; None if it has none.
         target: array of the program for the prefix; None if there is none.
     """
-    unread: list[Message] = []
+    unread: list[Message] = []  # of the program, which the next stage would drop
     total = x
     prefix = None if prefix is None else kept(bsp, recipe, prefix)
     for stage in recipe.stages:
@@ -432,6 +435,7 @@ def _remember(bsp: GroupState, recipe: Recipe, op: Any, form: Any) -> None:
     """Let the engine find the recipe for values of this form from now on."""
     if len(bsp._values.recipes) > _MOST_FORMS:
         bsp._values.recipes.clear()
+    # Others are not remembered: a function that is made anew in each call would be kept for ever.
     if type(op) in (np.ufunc, str):
         bsp._values.recipes.setdefault((recipe.operation, form), {})[op] = recipe
 

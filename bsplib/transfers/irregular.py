@@ -245,7 +245,7 @@ def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) ->
         numbers, highest = _count(to, flat, nprocs)
     if numbers is None:
         raise no_process(operation, pids, nprocs)
-    if highest >= _NEGATIVE:
+    if highest >= _NEGATIVE:  # one comparison finds negative ones, too: all are read as unsigned
         wrong = _wrong(indices)
         what = "is negative" if wrong < 0 else "is larger than any array"
         raise BoundsError(f"{operation}: index {wrong} {what}")
@@ -305,6 +305,7 @@ def check_there(operation: str, registration: Registration, elements: CountedEle
         size = there.size
         if elements.highest < size:
             continue
+        # The greatest index of the call may be that of an element of another process.
         indices = elements.indices_of(pid)
         highest = int(indices.max())
         if highest >= size:
@@ -327,7 +328,7 @@ def encode_op(operation: str, op: Any, dtype: np.dtype[Any]) -> bytes | None:
     if not isinstance(op, np.ufunc) or (op.nin, op.nout) != (2, 1):
         raise DtypeError(f"{operation}: op is a binary ufunc such as numpy.add, not {op!r}")
     try:
-        combined = op(np.empty(0, dtype), np.empty(0, dtype)).dtype
+        combined = op(np.empty(0, dtype), np.empty(0, dtype)).dtype  # it computes nothing
         code = pickle.dumps(op)
     except (TypeError, pickle.PicklingError, AttributeError) as error:
         raise DtypeError(f"{operation}: {op} cannot combine values of {dtype}: {error}") from None

@@ -103,6 +103,7 @@ class Target:
         self._operation = operation
         self._registration = registration
         self._pid = pid
+        # An error at the sync has to name the variable, which can only be found at the call.
         self._name = call_site.name_of(place) if registration.announced is None else None
         self._place = place
         self._region: Region | None = None
@@ -386,6 +387,7 @@ class Target:
         """Raise if a contiguous part in another shape does not have the same indices there."""
         array = self._registration.array
         assert array is not None  # or there would be no view of it
+        # Along one axis C order is that of the indices, whatever the lengths.
         if there != array.shape and (len(there) != 1 or array.ndim != 1):
             raise PlaceError(
                 f"{self._operation}: the place is a part of {self._words()} in another shape, and "
