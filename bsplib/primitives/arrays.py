@@ -19,7 +19,6 @@ from bsplib.errors import (
     RegistrationError,
     ShapeError,
 )
-from bsplib.primitives.contracts import shares
 from bsplib.primitives.state import GroupState
 from bsplib.transfers.casting import cast_values
 from bsplib.transfers.guard import plain
@@ -200,12 +199,24 @@ def empty(bsp: GroupState, shape: Shape, dtype: type[float]) -> NDArray[np.float
 def empty(bsp: GroupState, shape: Shape, dtype: type[complex]) -> NDArray[np.complex128]: ...
 @overload
 def empty(bsp: GroupState, shape: Shape, dtype: DTypeLike) -> Array: ...
-@shares("Args", "Returns", "Raises", of=zeros)
 def empty(bsp: GroupState, shape: Shape, dtype: DTypeLike = float) -> Array:
     """Allocate an array in shared memory and register it, with any content.
 
     Collective. It may be named in transfers at once, in this superstep too.
     Shapes may differ between processes. Its elements are undefined until they are written.
+
+    Args:
+        shape: number of elements, or one number for each axis.
+        dtype: any dtype without Python objects.
+
+    Returns:
+        The array, until ``pop_reg`` frees it at a sync or the group ends.
+
+    Raises:
+        ShapeError: ``shape`` is neither an integer nor several, or one is negative.
+        DtypeError: ``dtype`` is no dtype, or holds Python objects.
+        OutOfSharedMemoryError: it does not fit into /dev/shm.
+        PartitionError: the group cannot be used now.
 
     Cost: nothing here; an announcement to all at the next sync, which counts for no h.
     """

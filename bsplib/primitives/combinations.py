@@ -24,7 +24,6 @@ from bsplib.primitives.collective_mail import (
     take_messages,
     unwrap,
 )
-from bsplib.primitives.contracts import shares
 from bsplib.primitives.outs import Out, check_form, fill, room_for, target_of
 from bsplib.primitives.stages import ONE_STAGE_MOST, Stage, choose, stages_of
 from bsplib.primitives.state import GroupState
@@ -242,7 +241,6 @@ def scan(
 def scan(bsp: GroupState, x: _Value, op: _Op[_Value] = ..., *, out: None = None) -> _Value: ...
 @overload
 def scan(bsp: GroupState, x: Any, op: _Op[Any] = ..., *, out: Out) -> Out: ...
-@shares("Args", "Raises", "Supersteps", "Cost", of=allreduce)
 def scan(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = None) -> Any:
     """Return ``x_0 op ... op x_pid`` on each process: the inclusive prefix.
 
@@ -250,9 +248,34 @@ def scan(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = None)
     sends its whole value to those after it; or each process combines a piece of all
     arrays, and sends each process its prefix; or blocks exchange their results in stages.
 
+    Args:
+        x: what this process contributes.
+        op: a binary ufunc, its name (``"sum"``, ``"prod"``, ``"min"``, ``"max"``,
+            ``"and"``, ``"or"``, ``"xor"``, ``"all"``, ``"any"``), or a function of
+            two values. Python's ``sum``, ``all`` and ``any``, ``numpy.sum`` and the
+            like mean the operation of their name.
+        out: array for the result, with its shape and dtype, in place of a new one; it may
+            be ``x``. Each process may give one or not.
+
     Returns:
         The combination of the values of this process and of those before it, or ``out``
         with it.
+
+    Raises:
+        UsageError: ``op`` cannot be called, or is a ufunc of other than two values.
+        PlaceError: ``out`` is no writable array.
+        ShapeError: with a ufunc, the shapes differ; or ``out`` has another one.
+        DtypeError: ``out`` has another dtype than the result.
+        MessageError: ``x`` cannot be pickled.
+        SyncMismatchError: a process calls another collective, or none.
+        OutOfSharedMemoryError: there is no room for the copy of a value.
+        PartitionError: the group cannot be used now.
+
+    Supersteps: 1 or 2; log_r p, rounded up, in stages.
+    Cost: (p - 1) n g + l and (p - 1) n of computation in one;
+    2 (p - 1)/p n g + 2 l and (p - 1)/p n of computation in two;
+    (r - 1) n g + l for each stage, and up to r n g + l for one in which the last block
+    has fewer processes.
     """
     recipe = bsp._values.recipe_of("scan", op, x)
     if recipe is None:
@@ -310,7 +333,6 @@ def exscan(
 ) -> _Value | None: ...
 @overload
 def exscan(bsp: GroupState, x: Any, op: _Op[Any] = ..., *, out: Out) -> Out | None: ...
-@shares("Args", "Raises", "Supersteps", of=allreduce)
 def exscan(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = None) -> Any:
     """Return ``x_0 op ... op x_(pid-1)`` on each process: the exclusive prefix.
 
@@ -318,12 +340,32 @@ def exscan(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = Non
     number of elements on each process as ``x``, the result is the position of the
     first element of this process among all.
 
+    Args:
+        x: what this process contributes.
+        op: a binary ufunc, its name (``"sum"``, ``"prod"``, ``"min"``, ``"max"``,
+            ``"and"``, ``"or"``, ``"xor"``, ``"all"``, ``"any"``), or a function of
+            two values. Python's ``sum``, ``all`` and ``any``, ``numpy.sum`` and the
+            like mean the operation of their name.
+        out: array for the result, with its shape and dtype, in place of a new one; it may
+            be ``x``. Each process may give one or not.
+
     Returns:
         The combination of the values of the processes before this one, or ``out`` with
         it. On process 0 the identity of ``op`` in the form of ``x`` (zeros for a sum, ones for a
         product, an empty string for a sum of strings); None where ``op`` has no
         identity, as a minimum or a function; then ``out`` stays as it is.
 
+    Raises:
+        UsageError: ``op`` cannot be called, or is a ufunc of other than two values.
+        PlaceError: ``out`` is no writable array.
+        ShapeError: with a ufunc, the shapes differ; or ``out`` has another one.
+        DtypeError: ``out`` has another dtype than the result.
+        MessageError: ``x`` cannot be pickled.
+        SyncMismatchError: a process calls another collective, or none.
+        OutOfSharedMemoryError: there is no room for the copy of a value.
+        PartitionError: the group cannot be used now.
+
+    Supersteps: 1 or 2; log_r p, rounded up, in stages.
     Cost: (p - 1) n g + l and (p - 2) n of computation in one;
     2 (p - 1)/p n g + 2 l and (p - 1)/p n of computation in two;
     as for :meth:`allreduce` in stages.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dis
 import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType
+from typing import NamedTuple
 
 from bsplib.core.kinds import MESSAGE, PLACED, STAGED_MESSAGE, STAGED_PLACED
 from bsplib.core.life import OVER
@@ -11,7 +14,6 @@ from bsplib.errors import BspError, PendingTransferError
 from bsplib.primitives.state import GroupState
 from bsplib.sync_kinds import Kind
 from bsplib.transfers.descriptions import CallSite, is_put, unpacked
-from bsplib.transfers.undelivered import Pending, pending_transfers
 
 _PLACED = (PLACED, STAGED_PLACED)
 _RUN_ENDED = "its run has ended; a group is used in the run whose main was given it"
@@ -82,12 +84,12 @@ def check_nothing_pending(bsp: GroupState, what: str, code: CodeType | None) -> 
     if not (send_buffer.holds_inline or send_buffer.holds_more or engine.gets or done_at_once):
         return
     pending, sites = _pending(bsp)
-    text = pending_transfers(pending, sites, bsp._port.members, code)
+    text = _pending_transfers(pending, sites, bsp._port.members, code)
     if text is not None:
         raise bsp._error(PendingTransferError, f"{what}: {text}; sync before the end")
 
 
-def _pending(bsp: GroupState) -> tuple[dict[int, Pending], list[CallSite]]:
+def _pending(bsp: GroupState) -> tuple[dict[int, _Pending], list[CallSite]]:
     """Return how many transfers with each process no sync has delivered, and their calls."""
     engine = bsp._engine
     gets: dict[int, int] = {**engine.early_gets}
@@ -102,6 +104,100 @@ def _pending(bsp: GroupState) -> tuple[dict[int, Pending], list[CallSite]]:
         if engine.has_early:
             puts += engine.early_puts[pid]
         messages = sum(kind in (MESSAGE, STAGED_MESSAGE) for kind, *_ in entries)
-        pending[pid] = Pending(puts, gets.get(pid, 0), messages)
+        pending[pid] = _Pending(puts, gets.get(pid, 0), messages)
         sites += [unpacked(entry[3])[1] for entry in entries if entry[0] in _PLACED]
     return pending, [site for site in sites if site is not None]
+
+
+# -- the error text for transfers that no sync delivered before their group ended ----------------
+# The lines of transfers are known under ``check=True`` only. Otherwise the calls that may have
+# made them are searched in the code of the function that ended, which takes time only where
+# there is an error.
+
+
+_SYNCS = ("sync", "oblsync")
+_PUTS = ("put", "hpput", "put_at", "on")
+_GETS = ("get", "hpget", "get_at", "on")
+_SENDS = ("send",)
+_LISTED = 5
+
+
+class _Pending(NamedTuple):
+    """Numbers of transfers with another process since the last sync, with those done at once."""
+
+    puts: int
+    gets: int
+    messages: int
+
+
+def _pending_transfers(
+    pending: Mapping[int, _Pending],
+    sites: Iterable[CallSite],
+    members: Sequence[int],
+    code: CodeType | None,
+) -> str | None:
+    """Return text that describes transfers no sync has delivered; None if there are none.
+
+    Args:
+        pending: how many there are, by pid.
+        sites: their calls, if ``check=True`` has kept them.
+        members: pids of the group's processes in the root group, by pid.
+        code: code of the function that ended the group, if it is known.
+    """
+    parts: list[str] = []
+    used: set[str] = set()
+    count = 0
+    for pid in sorted(pending):
+        for number, noun, towards, names in _kinds(pending[pid]):
+            count += number
+            used.update(names)
+            parts.append(f"{number} {noun}{'s' * (number > 1)} {towards} process {members[pid]}")
+    if not count:
+        return None
+    more = f" and {len(parts) - _LISTED} more" if len(parts) > _LISTED else ""
+    lines = _listed(sites) or _candidates(code, used)
+    are = "transfer is" if count == 1 else "transfers are"
+    return f"{count} {are} pending at the end ({', '.join(parts[:_LISTED])}{more}){lines}"
+
+
+def _kinds(pending: _Pending) -> Iterator[tuple[int, str, str, tuple[str, ...]]]:
+    """Yield number, noun and direction of each kind of transfer, and its primitives."""
+    if pending.puts:
+        yield pending.puts, "put", "to", _PUTS
+    if pending.gets:
+        yield pending.gets, "get", "from", _GETS
+    if pending.messages:
+        yield pending.messages, "message", "to", _SENDS
+
+
+def _listed(sites: Iterable[CallSite]) -> str:
+    """Return calls as text; empty if there are none."""
+    lines = dict.fromkeys(f"{operation} at {line}" for operation, line in sites)
+    return f": {', '.join([*lines][:_LISTED])}" if lines else ""
+
+
+def _candidates(code: CodeType | None, names: set[str]) -> str:
+    """Return the calls in a function that may have made the transfers.
+
+    If some of them come after the last sync, only those are returned.
+    """
+    if code is None:
+        return ""
+    calls = [*_calls(code)]
+    last = max((line for name, line in calls if name in _SYNCS), default=0)
+    made = sorted({(line, name) for name, line in calls if name in names})
+    late = [(line, name) for line, name in made if line > last] or made
+    file = os.path.basename(code.co_filename)
+    text = ", ".join(f"{name} at {file}:{line}" for line, name in late[:_LISTED])
+    return f": {code.co_name} calls {text}" if text else "; check=True names their lines"
+
+
+def _calls(code: CodeType) -> Iterator[tuple[str, int]]:
+    """Yield the attributes that a function and its inner functions use, with their lines."""
+    for instruction in dis.get_instructions(code):
+        positions = instruction.positions
+        if instruction.opname in ("LOAD_METHOD", "LOAD_ATTR") and positions and positions.lineno:
+            yield str(instruction.argval), positions.lineno
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _calls(constant)

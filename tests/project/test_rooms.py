@@ -38,7 +38,6 @@ PORTS = {"backends.base", "backends.members"}
 SHARED = PORTS | {
     "backends.blas",
     "backends.sigquit",
-    "backends.interrupter",
     "backends.launching",
     "backends.outcomes",
     "backends.oblivious",
@@ -49,7 +48,6 @@ SHARED = PORTS | {
 
 PROCESSES = {
     "backends.hash_seed",
-    "backends.leftover_threads",
     "backends.limits",
     "backends.signals",
     "backends.stacks",

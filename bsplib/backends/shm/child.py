@@ -8,7 +8,9 @@ import os
 import pickle
 import select
 import signal
+import sys
 import threading
+import time
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import DupFd
 from typing import Any, Self
@@ -16,7 +18,6 @@ from weakref import WeakSet
 
 from bsplib.backends import sigquit, stacks
 from bsplib.backends.launching import JobRunner, Work
-from bsplib.backends.leftover_threads import tell_of_threads
 from bsplib.backends.shm.channel import Channel
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import STACK_FILE, THREAD
@@ -66,7 +67,7 @@ def run_process(
     channel = Channel(pipe)
     if work is not None:
         channel.send(work.alone(context.pid, lambda: ShmPort.of_root(context), channel.send))
-        tell_of_threads(context.pid)
+        _tell_of_threads(context.pid)
         return
     if context.waiting.yields:
         context.waiting.move_to_own_core()  # the system may have started all on that of the caller
@@ -87,7 +88,7 @@ def run_process(
         if root.kept is not None:
             runner.prepare(root.kept)
         look(channel.has_come, pause, _TIMES * context.waiting.yields)
-    tell_of_threads(context.pid)
+    _tell_of_threads(context.pid)
 
 
 def _answer(control: memoryview, start: int) -> None:
@@ -126,6 +127,38 @@ class KeptPort:
         self._context.begin_anew()
         if self.kept is not None and not self.kept.begin_anew():
             self.kept = None
+
+
+# -- threads that a program has left running, which hold the end of their process -----------------
+
+
+_MOMENT_S = 1.0
+"""Seconds for threads to end by themselves, before there is a line about them."""
+
+
+def _tell_of_threads(pid: int) -> None:
+    """Wait a moment for the threads that hold the end of this process, then say which they are.
+
+    Args:
+        pid: this process, in the run.
+    """
+    until = time.monotonic() + _MOMENT_S
+    for thread in _holding():
+        thread.join(max(until - time.monotonic(), 0))
+    names = ", ".join(repr(thread.name) for thread in _holding())
+    if names:
+        print(
+            f"bsplib: the end of the run waits for process {pid}, in which main has ended and "
+            f"these threads run on: {names}; join them in main, or make them with daemon=True",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _holding() -> list[threading.Thread]:
+    """Return the threads that the interpreter waits for before it ends."""
+    this = threading.current_thread()
+    return [each for each in threading.enumerate() if each is not this and not each.daemon]
 
 
 # -- how the processes of a run end when its caller does, whatever they do at that moment ---------

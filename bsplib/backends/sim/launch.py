@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import signal
 import threading
@@ -13,7 +14,6 @@ from types import FrameType
 from bsplib import call_site
 from bsplib.backends import sigquit
 from bsplib.backends.blas import one_thread_in_main
-from bsplib.backends.interrupter import Interrupter, without_handler
 from bsplib.backends.launching import (
     Ended,
     Interrupted,
@@ -120,7 +120,7 @@ class Interruption:
         """Record an error of the running process, if it is the first interruption."""
         if self._error is None and isinstance(error, Overtime | KeyboardInterrupt):
             self._error = error
-            stack = without_handler(call_site.stack_of_error(error.__traceback__))
+            stack = _without_handler(call_site.stack_of_error(error.__traceback__))
             self._rows = self._places(stack)
             self._world.stop()
 
@@ -186,7 +186,7 @@ def alarm(seconds: float | None) -> Iterator[None]:
     if seconds is None:
         yield
         return
-    interrupter, has_ended = Interrupter(_SIGNAL, Overtime), threading.Event()
+    interrupter, has_ended = _Interrupter(_SIGNAL, Overtime), threading.Event()
 
     def watch() -> None:
         timeout = seconds
@@ -211,3 +211,67 @@ def alarm(seconds: float | None) -> Iterator[None]:
     except Overtime:  # raised between the end of the block and end()
         end()
         raise
+
+
+class _Interrupter:
+    """Raises an error in the thread that made it, whatever it computes.
+
+    In the main thread a signal does, which also ends calls of the system that wait. In another one
+    the interpreter raises the error before its next instruction.
+
+    Args:
+        number: of a signal that nothing else uses.
+        error: class of the error.
+    """
+
+    def __init__(self, number: int, error: type[BaseException]) -> None:
+        self._number = number
+        self._error = error
+        self._thread = threading.get_ident()
+        is_main = threading.current_thread() is threading.main_thread()
+        self._by_signal = is_main and hasattr(signal, "pthread_kill")  # not on Windows
+        self._handles = False
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def handling(self) -> Iterator[None]:
+        """Allow it inside the block, up to :meth:`end`."""
+        before = signal.signal(self._number, self._handle) if self._by_signal else None
+        self._handles = True
+        try:
+            yield
+        finally:
+            self.end()
+            if self._by_signal:
+                signal.signal(self._number, before)
+
+    def end(self) -> None:
+        """Interrupt no more."""
+        with self._lock:
+            self._handles = False
+            if not self._by_signal:
+                self._let_raise(None)
+
+    def fire(self) -> None:
+        """Interrupt the thread."""
+        with self._lock:
+            if not self._handles:
+                return
+            if self._by_signal:
+                signal.pthread_kill(self._thread, self._number)
+            else:
+                self._let_raise(self._error)
+
+    def _let_raise(self, error: type[BaseException] | None) -> None:
+        """Let the thread raise an error before its next instruction; None cancels that."""
+        raised = None if error is None else ctypes.py_object(error)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), raised)
+
+    def _handle(self, *_: object) -> None:
+        if self._handles:
+            raise self._error
+
+
+def _without_handler(stack: Stack) -> Stack:
+    """Return the stack of an error without the handler of the signal, its innermost frame."""
+    return stack[1:] if stack and stack[0][0] == __file__ else stack
