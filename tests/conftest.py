@@ -8,9 +8,11 @@ find the fewest faults for their time. ``make test-all`` is ``pytest -m ""``.
 from __future__ import annotations
 
 import gc
+import random
 import signal
 import sys
 from collections.abc import Iterator
+from itertools import groupby
 
 import pytest
 
@@ -36,14 +38,8 @@ def same_path() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add a short word for the tests that one runs most often."""
-    parser.addoption(
-        "--quick",
-        action="store_const",
-        dest="markexpr",
-        const="quick",
-        help="The same as -m quick.",
-    )
+    """Add an order in which no test may need that another one ran before it."""
+    parser.addoption("--shuffle", metavar="SEED", help="Run the tests of each file in any order.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -62,7 +58,7 @@ def draws(item: pytest.Item) -> bool:
     return hasattr(getattr(item, "obj", None), "is_hypothesis_test")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark further cases.
 
     ``quick`` is the first case of each test without processes of the system, and one test with
@@ -96,6 +92,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if backend != "mpi":
                 item.add_marker("quick")
         seen.add(place)
+    if seed := config.getoption("--shuffle"):
+        files = [list(group) for _, group in groupby(items, lambda item: item.path)]
+        for tests in files:
+            random.Random(seed).shuffle(tests)
+        items[:] = [item for tests in files for item in tests]
 
 
 def pytest_collection_finish() -> None:

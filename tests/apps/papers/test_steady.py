@@ -94,7 +94,7 @@ def test_the_size_of_a_fractal_or_simulation_does_not_matter(name, n):
 
 
 @pytest.mark.parametrize("name", ["sort", "fractal", "monte-carlo", "matrices"])
-@pytest.mark.parametrize("nprocs", [2, 3, 16, 100])
+@pytest.mark.parametrize("nprocs", [2, 100])
 def test_a_compact_algorithm_has_no_superlinear_speedup(name, nprocs):
     algorithm = ALGORITHMS[name]
     assert algorithm.compact
@@ -113,7 +113,7 @@ def test_a_quadratic_sort_has_superlinear_speedup_on_few_workstations():
     assert slow.speedup(here.with_(n=1000, P=2)) < 2  # larger problems have better speedups
 
 
-@pytest.mark.parametrize("nprocs", range(3, 20))
+@pytest.mark.parametrize("nprocs", [3, 4, 8, 19])
 def test_equation_2_1_holds_with_the_merge_that_was_inferred(nprocs):
     """n^2 > P (n/P)^2 + n lg P for all n > P > 2; with n P instead it fails at n = P + 1."""
     n = nprocs + 1
@@ -148,7 +148,7 @@ def test_larger_matrices_make_up_for_their_communication():
     assert 1 <= few < many
 
 
-@pytest.mark.parametrize("value", [0, -1, math.inf, math.nan])
+@pytest.mark.parametrize("value", [0, math.nan])
 @pytest.mark.parametrize("name", ["n", "P", "W", "u", "B", "c", "d"])
 def test_values_that_are_none_are_told(name, value):
     with pytest.raises(ValueError, match=rf"{name} is .*; it is a finite number"):

@@ -17,7 +17,7 @@ from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
 from tests.drawn import examples
 
-COUNTS = (1, 2, 3, 4, 7, 16)
+COUNTS = (1, 3, 16)
 MANY = examples(30)
 FEW = examples(2, suppress_health_check=[HealthCheck.too_slow])
 
@@ -74,6 +74,7 @@ class TestAgainstNumpy:
     def test_keys_of_any_dtype_are_sorted_by_virtual_processors(self, nprocs, keys, descending):
         check(keys, nprocs, "sim", descending=descending)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("backend", ["shm"])
     @FEW
     @given(keys=KEYS, descending=st.booleans())
@@ -85,7 +86,7 @@ class TestAgainstNumpy:
         check(keys, nprocs, backend, descending=descending)
 
     @pytest.mark.parametrize("backend", ["shm", "sim"])
-    @pytest.mark.parametrize("size", [0, 1, 5, 1000, 4096])
+    @pytest.mark.parametrize("size", [0, 5, 1000])
     def test_random_keys_are_the_same_however_many_processes_make_them(self, nprocs, backend, size):
         blocks = run_sort(size, nprocs, backend, seed=7)
         np.testing.assert_array_equal(
@@ -141,7 +142,7 @@ def test_the_keys_that_are_given_are_not_changed():
     assert list(keys) == [3, 1, 2, 0]
 
 
-@pytest.mark.parametrize("nprocs", [*range(1, 34), 64, 100])
+@pytest.mark.parametrize("nprocs", [*range(1, 10), 33, 64, 100])
 def test_every_number_of_processes_is_sorted_from_the_worst_order(nprocs):
     keys = np.arange(3 * nprocs)[::-1].copy()
     check(keys, nprocs, "sim")

@@ -16,7 +16,7 @@ from bsplib.apps.sorting.keys import DISTRIBUTIONS
 from bsplib.apps.sorting.spare_block import SpareBlock
 from tests.drawn import examples
 
-COUNTS = (1, 2, 3, 4, 7, 16)
+COUNTS = (1, 3, 16)
 MANY = examples(12)
 FEW = examples(4, suppress_health_check=list(HealthCheck))
 
@@ -89,6 +89,7 @@ class TestAgainstNumpy:
     def test_virtual_processors_sort_keys_of_any_dtype(self, machine, nprocs, sort, keys):
         check(machine, keys, sort, nprocs, "sim")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("backend", ["shm"])
     @pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
     @FEW
@@ -101,7 +102,7 @@ class TestAgainstNumpy:
 
 
 @pytest.mark.parametrize("backend", ["shm", "sim"])
-@pytest.mark.parametrize("nprocs", [2, 7])
+@pytest.mark.parametrize("nprocs", [7])
 @pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_every_distribution_is_sorted(machine, backend, nprocs, sort, distribution):
@@ -112,7 +113,7 @@ def test_every_distribution_is_sorted(machine, backend, nprocs, sort, distributi
     np.testing.assert_array_equal(np.concatenate(blocks), expected, strict=True)
 
 
-@pytest.mark.parametrize("nprocs", [1, 3, 4])
+@pytest.mark.parametrize("nprocs", [4])
 @pytest.mark.parametrize("backend", ["shm", "sim"])
 @pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
 def test_python_objects_are_sorted(machine, sort, backend, nprocs):
@@ -137,7 +138,7 @@ def rows(size=500):
 
 
 @pytest.mark.parametrize("backend", ["shm", "sim"])
-@pytest.mark.parametrize("nprocs", [1, 2, 3, 7])
+@pytest.mark.parametrize("nprocs", [3])
 @pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
 @pytest.mark.parametrize("key", ["count", "name", "price"])
 def test_records_of_equal_keys_stay_in_their_order(machine, sort, key, nprocs, backend):

@@ -30,7 +30,7 @@ def greatest_h(run):
     return [int(h[records["superstep"] == step].max()) for step in steps]
 
 
-@pytest.mark.parametrize("nprocs", [2, 3, 7, 16])
+@pytest.mark.parametrize("nprocs", [3, 16])
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_no_process_gets_more_than_twice_its_share(nprocs, distribution):
     for size in (nprocs**3, 20 * nprocs**2, 50_001):
@@ -49,7 +49,7 @@ def sort_given(bsp, blocks):
     return psrs.sort_blocks(bsp, blocks[bsp.pid])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_unequal_blocks_exceed_the_bound_by_one_sample_at_most(seed):
     random = np.random.default_rng(seed)
     p = int(random.integers(2, 8))
