@@ -131,6 +131,7 @@ def test_the_module_is_the_command(program):
     assert "[0] hello from 0 0" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_module_starts_processes_that_are_not_forked(script):
     source = script("""
         import bsplib
@@ -189,12 +190,14 @@ def test_run_records_all_runs_of_the_script_in_one_trace(bsp, program, tmp_path)
     assert "program.py line 9" in " ".join(report.stdout.split())
 
 
+@pytest.mark.slow
 def test_a_command_that_is_suggested_can_be_copied_into_a_shell(bsp, script):
     done = bsp("run", "-n", 1, "--profile", "my run.bsp", script(SYNC))
     assert "bsp report 'my run.bsp', bsp view 'my run.bsp'" in done.stderr
     assert "bsp view 'my run.bsp'" in " ".join(bsp("run", "my run.bsp").stderr.split())
 
 
+@pytest.mark.slow
 def test_a_report_needs_no_characters_beyond_those_of_the_output(bsp, script):
     bsp("run", "-n", 1, "--profile", "run.bsp", script(SYNC))
     done = bsp("report", "run.bsp", env={**os.environ, "PYTHONIOENCODING": "ascii"})
@@ -457,6 +460,7 @@ def test_what_is_no_module_is_one_sentence(bsp, program, name, words):
     assert words in done.stderr
 
 
+@pytest.mark.slow
 def test_environment_variables_stand_for_options_that_are_not_given(bsp, program, monkeypatch):
     monkeypatch.setenv("BSP_NPROCS", "3")
     monkeypatch.setenv("BSP_BACKEND", "sim")

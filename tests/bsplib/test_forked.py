@@ -18,7 +18,13 @@ OF_ANOTHER = r"this process was forked from the one that runs main, to which the
 
 
 @pytest.mark.procs(1, 2)
-@pytest.mark.parametrize("name", PRIMITIVES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if number % 9 == 0 else pytest.mark.slow)
+        for number, name in enumerate(PRIMITIVES)
+    ],
+)
 def test_a_child_that_main_has_forked_cannot_use_the_group(run, name):
     def main(bsp):
         x = keep(bsp)[1]

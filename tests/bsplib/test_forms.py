@@ -340,7 +340,7 @@ def test_a_put_that_adds_truth_values_adds_them_as_numpy_does(run):
 @pytest.mark.procs(1, 2, 3)
 def test_random_programs_find_every_form_as_it_was_sent(backend, nprocs):
     with comparing():
-        for seed in range(drawn.times(12)):
+        for seed in range(drawn.times(4)):
             of = 100 * nprocs + seed, backend != "mpi"
             bsplib.run(forms.main, *of, nprocs=nprocs, backend=backend)
 

@@ -31,7 +31,10 @@ def no_seed(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
 
 
-@pytest.mark.parametrize("start_method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize(
+    "start_method",
+    ["spawn", *(pytest.param(how, marks=pytest.mark.slow) for how in ("fork", "forkserver"))],
+)
 def test_a_count_by_hash_loses_no_word(start_method):
     check(bsplib.run(count_elements, nprocs=3, start_method=start_method))
 

@@ -145,6 +145,7 @@ def test_labels_differ_along_the_way_to_a_group():
     assert label_of(ROOT, 2, 3) == label_of(ROOT, 2, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("mpi")
 def test_a_rank_that_the_end_of_the_run_finds_waiting_looks_whether_all_has_come_by_now():
     def main(bsp):
