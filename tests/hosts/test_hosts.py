@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,7 +15,6 @@ import pytest
 
 from tests.bsplib.phases import eventually, state_of
 from tests.hosts import folder
-from tests.hosts.hosts import Hosts
 
 ROOT = Path(__file__).parents[2]
 RATE, DELAY = 1e9, 1e-3  # of the fixture hosts
@@ -123,13 +121,6 @@ def is_gone(os_pid):
 # -- a host is a machine of its own -----------------------------------------------------------
 
 
-@pytest.mark.lengthy
-def test_each_host_has_its_name(hosts):
-    names = [said(hosts, host, "hostname").strip() for host in range(4)]
-    assert names == hosts.names
-    assert len({*names, socket.gethostname()}) == 5
-
-
 def test_each_host_has_a_shared_memory_of_its_own(hosts):
     said(hosts, 1, "touch", "/dev/shm/of_host_1")
     assert hosts.shared_memory_left(1) == ["of_host_1"]
@@ -177,34 +168,10 @@ def test_a_host_that_is_cut_off_is_not_reached_until_it_is_mended(hosts, end):
     assert reaches(hosts, 0, 1)
 
 
-def test_all_processes_of_a_host_that_is_stopped_are(hosts):
-    children = "for i in 1 2 3; do sleep 600 & done; echo ready; wait"
-    with started(hosts, 1, "sh", "-c", children), started(hosts, 0, "sh", "-c", children):
-        hosts.stop(1)
-        assert {state_of(os_pid) for os_pid in hosts._processes(1)} == {"T"}
-        assert "T" not in {state_of(os_pid) for os_pid in hosts._processes(0)}
-        hosts.mend(1)
-        assert eventually(lambda: "T" not in {state_of(pid) for pid in hosts._processes(1)})
-    assert said(hosts, 1, "echo", "here") == "here\n"
-
-
 # -- commands -----------------------------------------------------------------------------------
 
 
-def test_a_command_has_the_arguments_environment_folder_and_input_of_the_caller(hosts, tmp_path):
-    text = 'cat; printf "%s|" "$OF_THE_CALLER" "$PWD" "$@"'
-    written = said(
-        hosts,
-        2,
-        *("sh", "-c", text, "sh", "a b", "", "$c"),
-        env=os.environ | {"OF_THE_CALLER": "1\n2"},
-        cwd=tmp_path,
-        input="put in|",
-    )
-    assert written == f"put in|1\n2|{tmp_path}|a b||$c|"
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+@pytest.mark.parametrize("number", [signal.SIGTERM])
 def test_a_signal_is_passed_on_to_the_command(hosts, number):
     text = f"trap 'exit 9' {int(number)}; echo ready; while :; do sleep 0.01; done"
     with started(hosts, 1, "sh", "-c", text) as process:
@@ -212,36 +179,7 @@ def test_a_signal_is_passed_on_to_the_command(hosts, number):
         assert process.wait(LIMIT_S) == 9
 
 
-def test_a_command_is_killed_with_what_started_it(hosts):
-    with started(hosts, 1, "sh", "-c", "echo ready; exec sleep 600") as process:
-        process.kill()
-        assert eventually(lambda: hosts.processes_left(1) == [])
-
-
-def test_the_agent_runs_a_line_of_the_shell_with_a_new_environment_as_ssh_does(hosts):
-    line = [hosts.agent, "-x", hosts.names[1], "echo $OF_THE_CALLER;", "hostname;", "exit 5"]
-    done = subprocess.run(
-        hosts.on(0, *line),
-        env=os.environ | {"OF_THE_CALLER": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LIMIT_S,
-    )
-    assert (done.stdout, done.returncode) == (f"\n{hosts.names[1]}\n", 5)
-
-
 # -- nothing is left ------------------------------------------------------------------------
-
-
-def test_nothing_is_left_when_the_context_is(hosts):
-    with Hosts(count=2) as others, subprocess.Popen(others.on(0, "sleep", "600")) as process:
-        assert eventually(lambda: others.processes_left(0))
-        pids = [*others._firsts, *others._processes(0)]
-        others.__exit__()
-        assert process.wait(LIMIT_S)
-    assert [os_pid for os_pid in pids if not is_gone(os_pid)] == []
-    assert not others.folder.exists()
 
 
 @pytest.fixture
@@ -272,17 +210,3 @@ def test_only_a_folder_is_left_when_the_keeper_is_killed_too_and_the_next_run_re
     assert eventually(lambda: all(map(is_gone, pids)))
     folder.remove_abandoned()
     assert eventually(lambda: not place.exists())  # another run may be removing it
-
-
-# -- where they cannot be made ------------------------------------------------------------------
-
-
-@pytest.mark.lengthy
-def test_who_may_not_make_hosts_is_told_why(hosts):
-    text = "from tests.hosts.hosts import why_not; print(why_not())"
-    line = ["setpriv", "--bounding-set=-sys_admin", sys.executable, "-c", text]
-    done = subprocess.run(
-        line, capture_output=True, text=True, check=True, cwd=ROOT, timeout=LIMIT_S
-    )
-    assert "cannot be made here" in done.stdout
-    assert "Operation not permitted" in done.stdout
