@@ -1,5 +1,5 @@
 # `make demo` and `make test` work on a new Debian machine: both create a virtual environment
-# in .venv and install what they need, the demo no more than bsplib and what compiles it.
+# in .venv and install what they need, the demo no more than bsplib, whose core is then interpreted.
 # CONTRIBUTING.md describes the other targets.
 
 PYTHON ?= python3
@@ -11,6 +11,7 @@ NEW_VENV := $(if $(UV),$(UV) venv --quiet --seed --python $(PYTHON),$(PYTHON) -m
 INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,\
 	$(BIN)/python -m pip install --quiet --no-compile)
 INSTALLED := $(VENV)/.bsplib-installed
+BUILDS := $(VENV)/.builds-the-core
 TOOLS := $(VENV)/.tools-installed
 PEERS := $(VENV)/.peers-installed
 CAN_COMPILE := { command -v cc && $(PYTHON) -c 'import os, sys, sysconfig; \
@@ -32,7 +33,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: test-quick-runtime test-quick-rooms test-all-real test-all-rooms test-all-interpreted test-all-on-mpi test-all-of-mpi test-mpi
 .PHONY: test-interpreted test-pythons mutants soak lint bench sanitize wheels docs browser clean compiler core tools
 
-demo: core
+demo: $(INSTALLED)
 	mkdir -p out
 	$(BIN)/python -m bsplib.apps.broadcast --nprocs 16 --backend sim --machine shared-memory \
 		--profile out/broadcast.bsp
@@ -41,6 +42,8 @@ demo: core
 	@echo
 	@echo "The shaded call graph: open out/broadcast.html in a browser,"
 	@echo "or serve it with: $(BIN)/bsp view out/broadcast.bsp"
+	@$(BIN)/python -c 'from bsplib import core; \
+	  core.REASON and print(core.REASON + "; make core compiles it, in a minute")'
 
 # Repeat the SQL application of Jarvis et al. (2002) stage by stage; the traces go to out/.
 sql-story: tools
@@ -209,7 +212,7 @@ browser:
 
 # The core is compiled anew when its sources have changed since. Where it can be compiled, it is
 # an error if it is not.
-core: $(INSTALLED)
+core: $(BUILDS)
 	@$(BIN)/python setup.py --quiet build_ext --inplace
 	@if $(CAN_COMPILE); then export BSPLIB_CORE=compiled; else unset BSPLIB_CORE; fi; \
 	  $(BIN)/python -c 'from bsplib import core; print(core.REASON or "the core is compiled")'
@@ -234,9 +237,13 @@ $(TOOLS): pyproject.toml | $(INSTALLED)
 	$(INSTALL) --no-build-isolation --editable '.[dev,predict,sql,notebook]'
 	touch $(TOOLS)
 
-# On Debian, venv and pip are a package of their own. The core is compiled while the packages that
-# bsplib needs are installed. Python compiles a module when it is first imported: most of them never are.
-$(INSTALLED): pyproject.toml | compiler
+$(BUILDS): pyproject.toml | compiler $(INSTALLED)
+	$(INSTALL) $(call LISTED,["build-system"]["requires"])
+	touch $(BUILDS)
+
+# On Debian, venv and pip are a package of their own. To compile the core takes longer than all
+# else of the demo. Python compiles a module when it is first imported: most of them never are.
+$(INSTALLED): pyproject.toml
 	@$(if $(UV),true,$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null) || { \
 	  if [ "$$(id -u)" = 0 ]; then \
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv; \
@@ -244,9 +251,8 @@ $(INSTALLED): pyproject.toml | compiler
 	    echo "a virtual environment needs: apt-get install python3-venv" >&2; exit 1; \
 	  fi; }
 	$(NEW_VENV) $(VENV)
-	$(INSTALL) $(call LISTED,["build-system"]["requires"])
-	$(INSTALL) --no-build-isolation --no-deps --editable . & building=$$!; \
-	  $(INSTALL) $(call LISTED,["project"]["dependencies"]) && wait $$building
+	$(INSTALL) $(call LISTED,["build-system"]["requires"][:1] + project["project"]["dependencies"])
+	BSPLIB_CORE=python $(INSTALL) --no-build-isolation --no-deps --editable .
 	touch $(INSTALLED)
 
 clean:

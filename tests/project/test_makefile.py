@@ -39,10 +39,17 @@ def test_the_demo_installs_no_extras(commands):
     assert "[dev" not in demo
 
 
+def test_the_demo_compiles_nothing_and_what_compiles_the_core_needs_a_compiler(commands):
+    assert "build_ext" not in commands("demo")
+    assert "gcc" not in commands("demo")
+    core = commands("core")
+    assert core.index("gcc") < core.index("build_ext")
+
+
 def test_uv_installs_what_the_demo_needs_where_it_is_there(commands):
     lines = commands("demo", uv="/somewhere/uv").splitlines()
     installed = [line for line in lines if "pip install" in line]
-    assert len(installed) == 3
+    assert len(installed) == 2
     assert all("/somewhere/uv pip install" in line for line in installed)
     assert any("/somewhere/uv venv --quiet --seed --python python3 .venv" in line for line in lines)
     assert "python3 -m venv .venv" in commands("demo")
