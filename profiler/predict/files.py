@@ -16,6 +16,8 @@ from bsplib.profiler.predict.table import Timings, TimingsError
 if TYPE_CHECKING:
     from bsplib.profiler.predict.table import Timings
 
+FITTED = '"format": "bsp predict"'
+"""By it a file is known that holds a fit of a table."""
 _MOST_BYTES = 100 * 2**20
 
 
@@ -63,6 +65,33 @@ def read_timings(
         _need(by, values, name)
         values = {each: values[each] for each in by}
     return Timings.of(values, times, time=metric, source=name, of_repeats=of_repeats)
+
+
+def read_fitted(path: Path) -> tuple[Timings, str | None, bool] | None:
+    """Read what ``bsp predict --model-out`` wrote of a table; None if a file is none of these.
+
+    Returns:
+        The times, the formula if a user gave it, and whether its coefficients may be negative.
+
+    Raises:
+        TimingsError: the file is damaged.
+    """
+    try:
+        with path.open("rb") as file:
+            if FITTED.encode() not in file.read(200):
+                return None
+        found = json.loads(path.read_bytes())
+        rows = [{name: _finite(value) for name, value in row.items()} for row in found["measured"]]
+        times, _ = ([row.pop(name) for row in rows] for name in ("time", "fitted"))
+        values = {name: [row[name] for row in rows] for name in rows[0]}
+        formula = str(found["formula"]) if found["chosen_by"] == "the user" else None
+        negative = any(_finite(each["value"]) < 0 for each in found["coefficients"].values())
+        source, time = str(found["source"]), str(found["time"])
+    except OSError:  # whoever reads it as a table says why
+        return None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise TimingsError(f"{path} is no fit that can be read: {_cause(error)}") from None
+    return Timings.of(values, times, time=time, source=source), formula, negative
 
 
 def write_timings(timings: Timings, path: str | Path, *, force: bool = False) -> None:

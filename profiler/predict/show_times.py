@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,8 @@ def _factors(formula: Formula) -> list[tuple[str, str]]:
     """Return the name of each parameter with the text of what it is multiplied by."""
     found = []
     for name in formula.parameters:
-        part = next((each for each in formula.text.split(" + ") if name in each), "")
+        terms = re.split(r"\s*\+\s*(?=\w+\[)", formula.text)
+        part = next((each for each in terms if name in each), "")
         factor = part.replace(f"{name}*", "", 1).replace(name, "1", 1)
         try:
             alone = set(read_formula(part).parameters) == {name}

@@ -12,7 +12,7 @@ from bsplib.extras import need
 from bsplib.output_file import TRACE, write_text
 from bsplib.profiler import plotting
 from bsplib.profiler.predict.experiments import pick, read_experiments
-from bsplib.profiler.predict.files import read_timings, write_timings
+from bsplib.profiler.predict.files import read_fitted, read_timings, write_timings
 from bsplib.profiler.predict.fit import CONFIDENCE
 from bsplib.profiler.predict.show_times import show
 from bsplib.profiler.predict.table import Timings, TimingsError
@@ -37,7 +37,8 @@ def fit_and_print(  # noqa: PLR0913  # the options of the command
     """Fit a formula to a table of times, or to the times of a block, and print what it predicts.
 
     Args:
-        paths: a table, as for :func:`bsplib.profiler.predict.read_timings`, or traces.
+        paths: a table, as for :func:`bsplib.profiler.predict.read_timings`, what ``model_out``
+            had of one, or traces.
         formula: the formula; None: that of the block, or its terms are chosen.
         region: of a file of Extra-P, or the block of ``bsp.experiment`` in traces.
         by: the variables.
@@ -61,6 +62,9 @@ def fit_and_print(  # noqa: PLR0913  # the options of the command
     if TRACE.is_at(paths[0]):
         one = pick(read_experiments(paths, time=time or "time", **reading), region)  # type: ignore[arg-type]
         table, formula = one.timings, formula or one.formula
+    elif (fitted := read_fitted(paths[0])) is not None:
+        table, own, negative = fitted
+        formula, asked["negative"] = formula or own, asked.get("negative") or negative
     elif len(paths) > 1:
         raise TimingsError(f"{paths[1]}: one table of times is learned from, and not several")
     else:

@@ -270,6 +270,18 @@ def test_the_command_writes_json_a_plot_and_a_file_for_extrap(csv_file, tmp_path
     assert len(found["measured"]) == len(GRID)
     assert "<svg" in out["svg"].read_text()
     assert len(out["jsonl"].read_text().splitlines()) == len(GRID)
+    again = bsp(out["json"], "--at", "N=65536,P=32")
+    assert again.output.splitlines() == done.output.splitlines()[: len(again.output.splitlines())]
+
+
+@pytest.mark.parametrize("damage", ["rows", "}", '"measured": 3, "x": '])
+def test_a_damaged_fit_is_refused_in_a_sentence(csv_file, tmp_path, damage):
+    kept = tmp_path / "fit.json"
+    assert bsp(csv_file, "--time", "t", "--model-out", kept).exit_code == 0
+    text = kept.read_text()
+    kept.write_text(text.replace('"measured":', damage, 1) if damage != "}" else text[:-3])
+    done = bsp(kept, "--at", "N=65536,P=32")
+    assert "fit.json is no fit that can be read" in done.output
 
 
 @pytest.mark.parametrize(
