@@ -80,22 +80,32 @@ def laws_of_collective(
         values: the variables, one element for each run.
         observed: what the runs have.
         ratio: l / g of the Machine of the runs.
+
+    In sub-groups the number of processes is a law of its own.
     """
     kinds = _KINDS.get(name.rpartition(" · ")[2], ()) if " · " in name else ()
-    for kind, element in itertools.product(kinds, _ELEMENTS):
-        found = _laws(kind, element, values, observed, ratio)
+    sizes = np.array([row.members / max(row.supersteps, 1) for row in observed])
+    groups = (Law(PROCESSES, 1),) if (sizes == values[PROCESSES]).all() else laws_of(values, sizes)
+    whole = bool(groups) and bool((sizes == np.floor(sizes)).all())
+    for kind, element in itertools.product(kinds if whole else (), _ELEMENTS):
+        found = _laws(kind, element, values, observed, ratio, (sizes, groups[0].text))
         if found is not None:
             return found
     return None
 
 
 def _laws(
-    kind: str, element: int, values: Values, observed: Sequence[Quantities], ratio: float
+    kind: str,
+    element: int,
+    values: Values,
+    observed: Sequence[Quantities],
+    ratio: float,
+    groups: tuple[Vector, str],
 ) -> CollectiveLaws | None:
-    processes = values[PROCESSES].astype(int).tolist()
+    """Return the laws of a kind of collective in groups of some sizes, which have a law."""
     every = [
-        _explanations(kind, p, row, ratio, element)
-        for p, row in zip(processes, observed, strict=True)
+        _explanations(kind, int(p), row, ratio, element)
+        for p, row in zip(groups[0].tolist(), observed, strict=True)
     ]
     if not all(every):
         return None
@@ -116,7 +126,7 @@ def _laws(
     )
     found: dict[str, list[Law]] = {"supersteps": [], "h": [], "h_sum": []}
     for count, size in itertools.product(counts[:_MOST], sizes[:_MOST]):
-        cost = f"_{kind}({size.text}, {element}, {PROCESSES}, {ratio:.12g})"
+        cost = f"_{kind}({size.text}, {element}, {groups[1]}, {ratio:.12g})"
         steps, h = (_called(count, quantity + cost) for quantity in ("steps", "h"))
         wanted = {
             name: np.array([getattr(row, name) for row in observed]) / known for name in found

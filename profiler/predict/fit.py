@@ -55,6 +55,8 @@ _PER_DOUBLING = 3.0
 number to which the bands are calibrated, on published, measured and simulated tables."""
 _MOST_PER_DOUBLING = 0.2
 """By how much it grows at most: what more noise hides is in the hull of the rivals."""
+_FEW = 3
+"""Of two values of a variable any term makes two values."""
 _BREAK_NOISE = 0.05
 """A formula of the user that leaves less noise has no break; and what is not predicted, since no
 smaller measurement shows it, counts as this."""
@@ -90,6 +92,8 @@ class Fit:
     """Least and greatest value of each variable."""
     rivals: tuple[Rival, ...] = field(default=(), repr=False)
     """All sums of terms with much weight, this one among them; none for a formula of the user."""
+    few: frozenset[str] = frozenset()
+    """Variables with fewer than three values, by which no term is told from others."""
     covariance: Vector = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
     """Of the coefficients."""
     breaks: tuple[str, ...] = ()
@@ -100,6 +104,8 @@ class Fit:
     """Root of the mean square of the relative errors."""
     worst: float = 0.0
     """Greatest relative error."""
+    score: float = 0.0
+    """Of the best of the rivals; the least of fits to equally many measurements is the best."""
 
     def predict(self, values: Mapping[str, ArrayLike]) -> Vector:
         """Return the value of the formula at some points.
@@ -132,13 +138,23 @@ class Fit:
         middle = np.log(np.maximum(self.predict(arrays), 1e-300))
         columns, _ = self.formula.columns(arrays)
         spread = np.einsum("nk,kl,nl->n", columns, self.covariance, columns) + 0 * middle
-        each = min(_PER_DOUBLING * self.noise, _MOST_PER_DOUBLING)
+        known = self._few_are_within(arrays)
+        each = np.where(
+            known, min(_PER_DOUBLING * self.noise, _MOST_PER_DOUBLING), _MOST_PER_DOUBLING
+        )
         reach = each * np.sqrt(1 + self.doublings(arrays) ** 2)
         reach = np.hypot(reach, np.log1p(2 * np.sqrt(np.maximum(spread, 0)) * np.exp(-middle)))
         reach *= NormalDist().inv_cdf((1 + confidence) / 2) / _NORMAL
         low, high = _hull(self.rivals, arrays, middle)
         below, above = np.hypot(middle - low, reach), np.hypot(high - middle, reach)
         return np.exp(middle - below), np.exp(np.minimum(middle + above, 700.0))
+
+    def _few_are_within(self, values: Values) -> NDArray[np.bool_]:
+        """Whether no variable with few values is beyond the measurements, at each point."""
+        found: NDArray[np.bool_] = np.ones(1, bool)
+        for name in self.few if self.rivals else ():
+            found = found & (values[name] <= self.measured[name][1])
+        return found
 
 
 _NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
@@ -354,7 +370,8 @@ def _middle(found: _Scored, values: Values, times: Vector) -> Fit:
     apart = ((points - mean) ** 2).sum(axis=1)
     apart[weights < 0.1] = np.inf  # it has to be about as good as the best
     chosen = found.rivals[int(np.argmin(apart))]
-    return _finished(chosen.formula, values, times, rivals=found.rivals, negative=False)
+    fitted = _finished(chosen.formula, values, times, rivals=found.rivals, negative=False)
+    return replace(fitted, score=found.score)
 
 
 # -- a formula of the user ------------------------------------------------------------------------
@@ -494,6 +511,7 @@ def _finished(
         noise,
         {name: (float(array.min()), float(array.max())) for name, array in values.items()},
         rivals,
+        frozenset(name for name, array in values.items() if 1 < len(np.unique(array)) < _FEW),
         covariance,
         breaks,
         misfit=math.sqrt(float(errors @ errors) / len(errors)),

@@ -40,6 +40,8 @@ _LEAST_VALUES = 3
 """Of a variable on which a law depends: two values are met by a law of any term."""
 _SIMPLE = 3
 """Sums of three terms are only tried of terms of at most this weight."""
+_BARE = 2
+"""Weight of a law that is one simple function of p or a size, times a whole number or a half."""
 _AS_SIMPLE = 1
 """How much heavier a law may be than the simplest one that is kept beside it."""
 
@@ -136,7 +138,12 @@ def _once(values: dict[str, Vector], counts: Vector) -> _Sample | None:
 
 
 def _sums(
-    sample: _Sample, most: int = 3, *, grids: bool = False, rounded: bool = False
+    sample: _Sample,
+    most: int = 3,
+    *,
+    grids: bool = False,
+    rounded: bool = False,
+    least: int = _LEAST_VALUES,
 ) -> list[Law]:
     """Return the sums of the least number of terms that give all values, by weight.
 
@@ -145,6 +152,7 @@ def _sums(
         most: greatest number of terms.
         grids: terms of grids need not show three values of their function.
         rounded: of the growths of a size, take itself and those that round it.
+        least: how many values a variable has to have on which the values depend.
     """
     counts = sample.counts
     if (counts == counts[0]).all():
@@ -152,7 +160,7 @@ def _sums(
     if (counts == np.median(counts)).sum() >= max(len(counts) - 1, 3):
         return []  # a single run is no evidence of a term
     used = _used(sample)
-    if any(len(set(sample.values[name].tolist())) < _LEAST_VALUES for name in used):
+    if any(len(set(sample.values[name].tolist())) < least for name in used):
         return []
     sizes = [name for name in used if name != PROCESSES]
     growths = _rounded(sizes, sample.values) if rounded else _growths(sizes)
@@ -484,8 +492,9 @@ def _is_shown(term: CountedTerm, given: NDArray[np.bool_], sample: _Sample) -> b
 def _branches(sample: _Sample) -> list[Law]:
     """Return the laws of the larger runs with those of the smaller ones, which have another.
 
-    The larger runs have at least two values of the variable, and of a sum two more than it has
-    terms: the place of the bound is free, too, and so a sum meets one value more by chance.
+    The larger runs have at least two values of the variable, of which only the barest laws are
+    taken, and for a sum two more than it has terms: the place of the bound is free, too, and so a
+    sum meets one value more by chance.
     """
     found = []
     for name in _used(sample):
@@ -493,11 +502,12 @@ def _branches(sample: _Sample) -> list[Law]:
         distinct = np.unique(array)
         for last, bound in itertools.pairwise(distinct[:-1]):
             above = array >= bound
+            larger = sample.part(above)
             laws = [
                 law
-                for law in _sums(sample.part(above), most=2)
+                for law in _sums(larger, most=2)
                 if law.terms == 1 or (distinct >= bound).sum() >= law.terms + 2
-            ]
+            ] or [law for law in _sums(larger, most=1, grids=True, least=2) if law.weight <= _BARE]
             others = _sums(sample.part(~above), most=2) if laws else []
             for law in laws if others else ():
                 begins = f"above({name}, {last:.12g})"

@@ -60,6 +60,8 @@ class Quantities(NamedTuple):
     """Seconds in which the process that imported most imported modules."""
     comm: float = 0.0
     """Seconds that were spent on communication, without waiting for a core or for others."""
+    members: float = 0.0
+    """Sizes of the groups of the supersteps, added."""
 
 
 NOTHING = Quantities(*[0.0] * 6)
@@ -190,6 +192,8 @@ class _Arranged:
                 calls_of_records(run)[order].astype(float),
                 np.minimum(imports.ns, w)[order] / 1e9,
                 np.maximum(comm, 0)[order] / 1e9,
+                np.array([group.size for group in run.groups], float)[self._group]
+                * (records["kind"][order] != Kind.END),
             ]
         )
 
@@ -212,7 +216,7 @@ class _Arranged:
         for row, values in zip(greatest, self._columns, strict=True):
             np.maximum.at(row, cell, values)
         moved = np.bincount(cell, self._sent, len(cells))
-        found = np.concatenate([greatest[:-2], moved[None], greatest[-2:]])
+        found = np.concatenate([greatest[:-3], moved[None], greatest[-3:]])
         totals = np.zeros((len(found), len(self._run.groups), count))
         for total, row in zip(totals, found, strict=True):
             np.add.at(total, (group, cells % count), row)

@@ -267,12 +267,15 @@ class _Learner:
         ends = node.sync == "end"
         learned = {} if chain in self._program.told else self._collective(node.name, rows)
         passed = np.array([row.supersteps > 0 or ends for row in rows])
+        stages = bool(learned)  # a call may have more of them, and computes as much
         if not learned:
             learned["supersteps"] = self._counted(rows, "supersteps", chain)
         for name in ("h", "h_sum", "calls"):
             if name not in learned:
                 learned[name] = self._per_step(rows, name, learned["supersteps"], chain)
-        learned["comp"] = self._computation(rows, passed)
+        learned["comp"] = self._computation(
+            rows, passed, Learned() if stages else learned["supersteps"]
+        )
         # Imports take as long with little data as with much, but not all numbers of p have them.
         learned["imports"] = self._typical([row.imports for row in rows])
         return ChainModel(chain, learned, self._program.patterns.get(chain), ends)
@@ -352,13 +355,23 @@ class _Learner:
     def _typical(self, seconds: Sequence[float]) -> Learned:
         return Learned((Law(f"{float(np.median(seconds)):.6g}", 0),))
 
-    def _computation(self, rows: Sequence[Quantities], passed: NDArray[np.bool_]) -> Learned:
+    def _computation(
+        self, rows: Sequence[Quantities], passed: NDArray[np.bool_], steps: Learned
+    ) -> Learned:
+        """Return the fit of the computation, or of that in each superstep where it fits better."""
         seconds = np.array([row.comp for row in rows])
         if seconds.max(initial=0.0) < self._least_s / 10:
             return self._typical(seconds.tolist())
         some = passed & (seconds > self._least_s / 10)
         found = self._fitted(seconds, some)
-        return found if some[passed].all() else replace(found, times=self._whether(passed, some))
+        if not some[passed].all():
+            return replace(found, times=self._whether(passed, some))
+        counts = np.array([row.supersteps for row in rows])
+        if steps.laws and found.fit is not None and np.ptp(counts[some]) > 0 and counts[some].all():
+            each = self._fitted(seconds / np.maximum(counts, 1), some)
+            if each.fit is not None and each.fit.score < found.fit.score:
+                return replace(each, times=steps)
+        return found
 
     def _whether(self, passed: NDArray[np.bool_], some: NDArray[np.bool_]) -> Learned:
         """Return where there is anything, as 0 or 1; both if the larger runs do not tell."""

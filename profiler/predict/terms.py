@@ -69,6 +69,7 @@ _SHARED = (
 """What p makes of the growth of a size."""
 _BLOCKS = (
     ("({n}/{p})*log2({n}/{p})", 0.0),
+    ("({n}/{p})**2", 1.0),
     ("({n}/{p})*log2({n}/{p})**2", 1.0),
     ("({n}/{p})*log2({n}/{p})*log2({p})", 1.0),
 )

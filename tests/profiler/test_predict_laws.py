@@ -94,6 +94,11 @@ def test_a_simple_branch_wins_over_a_sum_of_rare_terms():
     assert laws_of(values, np.array([0.0, 1, 1, 1]))[0].where == "p >= 4"
 
 
+def test_the_larger_side_of_a_branch_is_a_bare_function_where_it_has_two_values():
+    assert predicted(lambda n, p: p - 1 if p >= 4 else 0) == {31}
+    assert not predicted(lambda n, p: np.ceil(np.log2(p) / 2))  # 1, 1 and 2 are p/4 from p = 4 on
+
+
 def test_a_branch_whose_larger_side_is_a_chance_sum_is_no_law():
     """What is there from n = 512 on, in two sizes, is met by a sum with a logarithm from 256 on."""
     assert not laws_of(

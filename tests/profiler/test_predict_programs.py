@@ -167,6 +167,34 @@ def test_a_collective_from_some_number_of_processes_on_keeps_its_known_form(reco
             assert each.values[name].value == getattr(true.of(each.model.chain), name)
 
 
+def halves(bsp, n):
+    charge(bsp, 1e-6)
+    with bsp.split(bsp.pid % 2) as half:
+        half.alltoall([np.zeros(n // bsp.nprocs // half.nprocs)] * half.nprocs)
+        half.allreduce(1.0)
+
+
+@pytest.mark.lengthy
+def test_a_collective_of_sub_groups_keeps_its_known_form_and_two_values_no_narrow_band(tmp_path):
+    """The sub-groups of 2, 4 and 8 processes have 1, 2 and 4: what an alltoall moves, in two."""
+
+    def run(n, p):
+        path = tmp_path / f"{n}-{p}.bsp"
+        bsplib.run(halves, n, nprocs=p, backend="sim", machine=THERE, profile=path)
+        return read_trace(path).runs[0], {"n": float(n)}, ()
+
+    model = learn([run(n, p) for n in SIZES for p in COUNTS])
+    (true,) = observe([run(8192, 32)]).observations
+    exchange, combined = (
+        next(each for each in model.chains if model.nodes[each.chain[-1]].name.endswith(name))
+        for name in ("alltoall", "allreduce")
+    )
+    for name in ("supersteps", "h"):
+        assert combined.at(true.values)[name].value == getattr(true.of(combined.chain), name)
+    h = exchange.at(true.values)["h"]
+    assert h.low <= true.of(exchange.chain).h <= h.high
+
+
 def test_a_centre_without_supersteps_takes_no_time(recorded):
     model = model_of(recorded, "branches")
     there = predict_run(model, 2, {"n": 256})
