@@ -6,6 +6,8 @@ a command begins its work.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,15 @@ def check_output(
     """
     if reason := obstacle(path, replaces, force=force):
         raise click.ClickException(f"{option}: {reason}")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say in a sentence why a file cannot be written, if it cannot."""
+    try:
+        yield
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be written: {error.strerror}") from None
 
 
 force_option = click.option(

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from bsplib.command_options import check_output, force_option
+from bsplib.command_options import check_output, force_option, writing
 from bsplib.output_file import PAGE, written_whole
-from bsplib.tools.cli.options import TRACE, MachineName, Metric, Whole, run_option, speed_option
+from bsplib.tools.cli.options import (
+    TRACE,
+    Metric,
+    Whole,
+    on_machine_option,
+    run_option,
+    speed_option,
+)
 from bsplib.tools.cli.traces import position_of, read
 
 if TYPE_CHECKING:
@@ -80,12 +87,7 @@ class _Export(click.Command):
     metavar="A:B",
     help="Only these supersteps, counted from 0.  [default: all]",
 )
-@click.option(
-    "--machine",
-    type=MachineName(),
-    metavar="NAME",
-    help="Show the run as it would be on this Machine.",
-)
+@on_machine_option
 @speed_option
 @click.option("--library", is_flag=True, default=None, help="Show the functions of bsplib too.")
 @click.argument("file", type=TRACE)
@@ -114,11 +116,12 @@ def command(file: Path, out: Path, name: str | None, force: bool, **options: Any
     if str(out) == "-":
         form.write(request, sys.stdout.buffer)
         return
-    try:
-        with written_whole(out, replaces, force=force) as unfinished, unfinished.open("wb") as new:
-            form.write(request, new)
-    except OSError as error:
-        raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None
+    with (
+        writing(out),
+        written_whole(out, replaces, force=force) as unfinished,
+        unfinished.open("wb") as new,
+    ):
+        form.write(request, new)
     runs = len(request.trace.runs)
     which = (
         f", run {request.position + 1} of {runs}" if runs > 1 and "number" in form.options else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from bsplib.backends import table as backends
-from bsplib.command_options import OutputFile, check_output, force_option
+from bsplib.command_options import OutputFile, check_output, force_option, writing
 from bsplib.machine import known_machines, load_machine
 from bsplib.machine.template import template
 from bsplib.output_file import write_text
@@ -91,7 +91,8 @@ def new(file: Path, force: bool) -> None:
     if file.suffix != ".toml":
         raise click.UsageError(f"{file}: the name of a Machine's file ends in .toml")
     check_output("FILE", file, force=force)
-    _write(file, template(file.name), force=force)
+    with writing(file):
+        write_text(file, template(file.name), force=force)
     click.echo(f"wrote {file}; enter the figures of your cluster, then name it by --machine {file}")
 
 
@@ -163,16 +164,10 @@ def probe(
     probed = probe_with_progress(nprocs, name, backend)
     if backends.own_rank():
         return
-    _write(out, probed.machine.text(), force=force)
+    with writing(out):
+        write_text(out, probed.machine.text(), force=force)
     Console().print(table(probed))
     click.echo(f"wrote {out}: {as_command('bsp', 'predict', '--machine', out)} TRACE")
     if plot is not None:
         plot_machine(probed.machine, plot, force=force)
         click.echo(f"wrote {plot}")
-
-
-def _write(file: Path, text: str, *, force: bool) -> None:
-    try:
-        write_text(file, text, force=force)
-    except OSError as error:
-        raise click.ClickException(f"{file} cannot be written: {error.strerror}") from None

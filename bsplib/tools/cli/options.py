@@ -99,6 +99,12 @@ machine_option = click.option(
     help="Machine whose parameters price the communication of virtual processors: one that comes "
     "with bsplib, as bsp machine list names it, or a .toml file.",
 )
+on_machine_option = click.option(
+    "--machine",
+    type=MachineName(),
+    metavar="NAME",
+    help="Show the run as it would be on this Machine.",
+)
 run_option = click.option(
     "--run",
     "number",

@@ -10,10 +10,10 @@ import click
 
 from bsplib.tools.cli.options import (
     TRACE,
-    MachineName,
     Metric,
     Whole,
     library_option,
+    on_machine_option,
     run_option,
     speed_option,
 )
@@ -23,19 +23,9 @@ _SORTS = ("loss", "time", "comp", "comm", "idle", "h", "supersteps", "name", "tr
 _ROWS = 40
 
 
-class _Order(click.Choice[str]):
-    """Type of the option that names an order of rows."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the order; that by cost has another name."""
-        if value == "cost":
-            self.fail("the order cost is called time now: what is booked at a node", param, ctx)
-        return super().convert(value, param, ctx)
-
-
 @click.command("report")
 @click.option(
-    "--sort", type=_Order(_SORTS), default="loss", show_default=True, help="Order of rows."
+    "--sort", type=click.Choice(_SORTS), default="loss", show_default=True, help="Order of rows."
 )
 @click.option(
     "--top",
@@ -53,12 +43,7 @@ class _Order(click.Choice[str]):
     metavar="METRIC",
     help="Loss, or another critical path to mark.",
 )
-@click.option(
-    "--machine",
-    type=MachineName(),
-    metavar="NAME",
-    help="Show the run as it would be on this Machine.",
-)
+@on_machine_option
 @speed_option
 @run_option
 @library_option

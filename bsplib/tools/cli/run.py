@@ -14,8 +14,7 @@ import click
 from bsplib.backends import table as backends
 from bsplib.backends.hash_seed import begin_with, seed
 from bsplib.backends.launching import Times
-from bsplib.command_options import OutputFile, as_sentence
-from bsplib.errors import BspError
+from bsplib.command_options import OutputFile
 from bsplib.machine import load_machine
 from bsplib.output_file import TRACE
 from bsplib.recording.recording import is_begun
@@ -163,13 +162,10 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     if hash_seed is not None:
         begin_with(hash_seed)
     calls: list[set[str]] = []
-    try:
-        chosen = None if machine is None else load_machine(machine)
-        if backend is not None:
-            choose(backend=backend, nprocs=nprocs, machine=chosen)
-        limit = check_timeout(timeout)
-    except BspError as error:
-        raise as_sentence(error) from None
+    chosen = None if machine is None else load_machine(machine)
+    if backend is not None:
+        choose(backend=backend, nprocs=nprocs, machine=chosen)
+    limit = check_timeout(timeout)
     enter(backend, nprocs, "--hash-seed", seed(), command=mpiexec)
     override(
         nprocs=nprocs,
@@ -217,10 +213,7 @@ def enter(backend: str | None, nprocs: int | None, *more: str, command: str | No
     """
     words = click.get_current_context().command_path.split()[1:]
     arguments = [*words, *more, *sys.argv[1 + len(words) :]]
-    try:
-        backends.begin(backend, nprocs, arguments, command)
-    except BspError as error:
-        raise as_sentence(error) from None
+    backends.begin(backend, nprocs, arguments, command)
 
 
 def put_first(folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from bsplib.command_options import OutputFile, force_option
+from bsplib.command_options import OutputFile, force_option, writing
 from bsplib.machine import load_machine
 from bsplib.output_file import PAGE
 from bsplib.tools.cli.options import FOLDER, TRACE, MachineName, Metric, Whole, library_option
@@ -171,16 +171,9 @@ def _view_traces(
             **shown,
         )
         return
-    try:
-        with summing_up(file):
-            webui.write_html(traces[0], html, before=traces[1:], names=names, force=force, **shown)
-    except OSError as error:
-        raise _not_written(html, error) from None
+    with writing(html), summing_up(file):
+        webui.write_html(traces[0], html, before=traces[1:], names=names, force=force, **shown)
     click.echo(f"wrote {html}: open it in a browser")
-
-
-def _not_written(html: Path, error: OSError) -> click.ClickException:
-    return click.ClickException(f"{html} cannot be written: {error.strerror}")
 
 
 def _view_model(
@@ -202,8 +195,6 @@ def _view_model(
     if html is None:
         webui.serve_model(shown, port=port, open_browser=browser)
         return
-    try:
+    with writing(html):
         webui.write_model_html(shown, html, force=force)
-    except OSError as error:
-        raise _not_written(html, error) from None
     click.echo(f"wrote {html}: open it in a browser")
