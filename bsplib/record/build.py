@@ -18,9 +18,9 @@ import fcntl
 import os
 import sysconfig
 from collections.abc import Iterator
+from importlib.util import source_hash
 from pathlib import Path
 
-from bsplib.record.digest import sha256
 from bsplib.record.libraries import Library, NoShimError
 
 _SHIM = Path(__file__).parent / "shim"
@@ -83,12 +83,9 @@ def _compiled_shim(library: Library, cache: Path) -> Path:
 
 
 def _key(library: Library) -> str:
-    digest = sha256(f"{library} {sysconfig.get_platform()}".encode())
-    for name in _MADE_FROM:
-        digest.update((_SHIM / name).read_bytes())
-    for name in ("compiler.py", "events.py"):
-        digest.update((_SHIM.parent / name).read_bytes())
-    return digest.hexdigest()[:24]
+    files = [*(_SHIM / name for name in _MADE_FROM), _SHIM.parent / "compiler.py"]
+    about = f"{library} {sysconfig.get_platform()}".encode()
+    return source_hash(b"".join([about, *(file.read_bytes() for file in files)])).hex()
 
 
 @contextlib.contextmanager

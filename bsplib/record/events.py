@@ -204,9 +204,9 @@ class RankFile:
     header: dict[str, Any]
     """Keys: format, run (the same text for all ranks of a job; empty where the launcher has told
     none), rank, size, host, pid, mpi (name), library (its version), thread_level, program,
-    arguments, python, mpi4py, begin (ns); and, unless the rank was killed, sources (file ->
-    SHA-256, of files that are no libraries), samples (list of ticks as in
-    ``bsplib.core.sampling``; their stack may be -1), and no_lines (why there are none, or "")."""
+    arguments, python, mpi4py, begin (ns), started (seconds since 1970); and, unless the rank was
+    killed, samples (list of ticks as in ``bsplib.core.sampling``; their stack may be -1), and
+    no_lines (why there are none, or "")."""
     events: npt.NDArray[np.void]
     parts: npt.NDArray[np.void]
     dones: npt.NDArray[np.void]
@@ -369,8 +369,6 @@ def _take(result: RankFile, name: str, value: Any) -> None:
             result.comms.append(Communicator(**{**value, **lists}))
         case "clock":
             result.clocks.append(tuple(value))
-        case "sources":
-            result.header["sources"] = value
         case "samples" | "no_lines":
             result.header[name] = value
         case "end":

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 
-from bsplib.record.digest import sha256
 from bsplib.record.program import run_program
 
 _WORD = 8
@@ -113,8 +112,6 @@ class Stacks:
         """_SHOWN, _HIDDEN or _OUTSIDE; key: the address of the code of a function."""
         self._codes: list[CodeType] = []
         self._hidden: dict[str, bool] = {}
-        self.files: set[str] = set()
-        """Files of the frames that belong to no library."""
 
     def number(self, above: int = 1) -> int:
         """Return the number of the stack of the function that called this one.
@@ -209,8 +206,6 @@ class Stacks:
 
     def _described(self, code: CodeType, line: int) -> tuple[str, str, int, int, bool]:
         library = is_library(code.co_filename)
-        if not library:
-            self.files.add(code.co_filename)
         first = code.co_firstlineno
         return code.co_filename, code.co_qualname, first, line or first, library
 
@@ -250,15 +245,3 @@ def is_library(file: str) -> bool:
         or f"{os.sep}site-packages{os.sep}" in file
         or f"{os.sep}dist-packages{os.sep}" in file
     )
-
-
-def hashes(files: set[str]) -> dict[str, str]:
-    """Return the SHA-256 of the files of the program that can be read."""
-    found = {}
-    for path in sorted(files):
-        try:
-            with open(path, "rb") as file:
-                found[path] = sha256(file.read()).hexdigest()
-        except (OSError, ValueError):
-            continue
-    return found

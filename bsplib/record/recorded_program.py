@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from typing import Any, NamedTuple
 
 FORMAT = 1
@@ -56,6 +57,7 @@ class RecordedProgram(NamedTuple):
             "format": FORMAT,
             "run": " ".join(os.environ[name] for name in _JOBS if name in os.environ),
             "mpi": mpi,
+            "started": time.time(),
             "program": self.program,
             "arguments": self.arguments,
             "python": sys.version.split()[0],

@@ -156,7 +156,6 @@ class ShimRecorder:
             numbers = [self._stacks.number_of_sample(each) for each in stacks]
             self._write("samples", [(*tick[:4], numbers[tick.stack]) for tick in ticks])
         self._write("no_lines", self._no_lines)
-        self._write("sources", frames.hashes(self._stacks.files))
         has_status, status = self.status is not None, self.status or 0
         error = self.error.encode(errors="replace")
         self._shim.bsp_record_python_ends(int(has_status), status, error)

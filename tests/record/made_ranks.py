@@ -136,7 +136,6 @@ class RankMaker:
                     "error": error,
                     "other_threads": 0,
                     "spawned": 0,
-                    "sources": {},
                 },
             )
         writer.close()

@@ -57,7 +57,6 @@ def test_a_file_has_the_rank_and_what_ran(ran):
         assert (header["rank"], header["size"]) == (rank, len(ran.ranks))
         assert header["program"] == PROGRAM
         assert header["mpi"] in {"MPICH", "Open MPI"}
-        assert list(header["sources"]) == [PROGRAM]
         assert recorded.end["status"] == 0
         assert recorded.end["other_threads"] == 0
         assert recorded.end["finalize"] <= recorded.events["leave"][-1]

@@ -37,4 +37,3 @@ def test_a_stack_is_written_once():
     file, name, *_, library = written[0][1][-1]
     assert (file, library) == (__file__, False)
     assert name.endswith("ask")
-    assert __file__ in stacks.files

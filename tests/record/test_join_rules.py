@@ -11,6 +11,7 @@ from bsplib.profiler.costs import h_relation
 from bsplib.profiler.graph_book import book_graph
 from bsplib.record import events as ev
 from bsplib.record.join import join
+from bsplib.recording.sources import digest
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.sync_kinds import Kind
 from tests.record.made_ranks import US, RankMaker, written
@@ -403,3 +404,16 @@ def test_time_asleep_is_blocked_and_time_without_a_core_is_not(joined):
     assert abs(int(record["comp_ready"]) - 2 * ms * US) < 5 * US
     assert run.measured["cpu"] == ""
     assert run.meta["cpu_measured"] is True
+
+
+@pytest.mark.parametrize("was_changed", [False, True])
+def test_a_source_file_has_its_digest_unless_it_was_changed_since(
+    joined, tmp_path, monkeypatch, was_changed
+):
+    file = tmp_path / "jac.py"
+    file.write_bytes(b"pass\n")
+    monkeypatch.chdir(tmp_path)
+    makers = collective("Barrier", [1, 2], 3)
+    for maker in makers:
+        maker.header["started"] = file.stat().st_mtime + (-5 if was_changed else 5)
+    assert joined(makers).sources == ({} if was_changed else {"jac.py": digest(b"pass\n")})

@@ -10,6 +10,7 @@ from bsplib.backends.members import named
 from bsplib.record.events import NOT_READ
 from bsplib.record.joining.ranks import MpiCalls, Rank
 from bsplib.recording.records import MAX_NUMBER, MAX_TEXT, Lifetime, Run
+from bsplib.recording.sources import with_digests
 
 BACKEND = "mpi4py"
 """The backend of such a run: its sentences speak of calls of MPI."""
@@ -36,11 +37,10 @@ def described(calls: MpiCalls, run: Run) -> Run:
         meta["absent"] = absent
     if error:
         meta["error"] = error
-    return replace(
+    run = replace(
         run,
         complete=not error,
         meta=meta,
-        sources=_sources(ranks),
         lifetime=_lifetime(calls, complete=not error),
         measured=dict(run.measured)
         | {
@@ -49,6 +49,8 @@ def described(calls: MpiCalls, run: Run) -> Run:
             "faults": "they are not recorded in programs of mpi4py",
         },
     )
+    started_s = first.header.get("started")
+    return with_digests(run, started_s if isinstance(started_s, float) else 0.0)
 
 
 def _texts(value: object) -> list[str]:
@@ -97,17 +99,6 @@ def _error(calls: MpiCalls, absent: list[int]) -> str:
             texts.append(f"process {pid}: {rank.end['error']}")
             break
     return "; ".join(texts)[:MAX_TEXT]
-
-
-def _sources(ranks: dict[int, Rank]) -> dict[str, str]:
-    """Return the digests of source files; of a file that differs between hosts none."""
-    found: dict[str, set[str]] = {}
-    for rank in ranks.values():
-        told = rank.header.get("sources")
-        for file, digest in (told if isinstance(told, dict) else {}).items():
-            if isinstance(digest, str) and len(file) <= MAX_TEXT:
-                found.setdefault(file, set()).add(digest)
-    return {file: digests.pop() for file, digests in found.items() if len(digests) == 1}
 
 
 def _lifetime(calls: MpiCalls, *, complete: bool) -> Lifetime:

@@ -6,10 +6,8 @@ there are, and would call a wrapper of nothing.
 
 from __future__ import annotations
 
-import ctypes
 import re
-import sys
-from collections.abc import Container
+from collections.abc import Callable
 from pathlib import Path
 
 from bsplib.record.shim import functions
@@ -17,8 +15,6 @@ from bsplib.record.shim.functions import Function
 
 FOLDER = Path(__file__).parent
 ORDER = ("rows.c", "file.c", "stacks.c", "known.c", "calls.c", "rules.c", "recorder.c", "by_hand.c")
-SOURCES = ("abi.h", *ORDER, "functions.py", "generate.py")
-"""What the shim is made from, beside the names of the calls."""
 
 _HEADS = """#define _GNU_SOURCE
 #include <errno.h>
@@ -85,51 +81,26 @@ def wrapper(function: Function, *, large: bool) -> str:
     return "\n".join(lines)
 
 
-def source(names: Container[str], *, open_mpi: bool) -> str:
+def source(has: Callable[[str], bool], *, open_mpi: bool) -> str:
     """Return the whole source.
 
     Args:
-        names: of the functions that the library has, as ``PMPI_Send``.
+        has: tells whether the library has a function, such as ``PMPI_Send``.
         open_mpi: whether its binary interface is that of Open MPI.
     """
     parts = ["#define OPEN_MPI" if open_mpi else "", _HEADS]
-    numbers = ", ".join(
-        f"CALL_{call.name} = {number}" for number, call in enumerate(functions.CALLS)
-    )
+    calls = enumerate(functions.CALLS)
+    numbers = ", ".join(f"CALL_{call.name} = {number}" for number, call in calls)
     parts += [(FOLDER / "abi.h").read_text(encoding="utf-8"), f"enum {{ {numbers} }};"]
     parts += [(FOLDER / name).read_text(encoding="utf-8") for name in ORDER]
     parts += [_MACROS]
-    lacks = " ".join(name for name in possible_names() if name not in names)
-    parts += [f'const char *bsp_record_lacks = "{lacks}";']
+    lacks = []
     for function in functions.GENERATED:
         for large in (False, True) if _has_large(function) else (False,):
             name = f"PMPI_{function.name}_c" if large else f"PMPI_{function.name}"
-            if name in names:
+            if has(name):
                 parts.append(wrapper(function, large=large))
+            else:
+                lacks.append(name)
+    parts.append(f'const char *bsp_record_lacks = "{" ".join(lacks)}";')
     return "\n".join(parts) + "\n"
-
-
-def possible_names() -> list[str]:
-    """Return the names of all functions that may be wrapped, as ``PMPI_Send``."""
-    found = []
-    for function in functions.GENERATED:
-        found.append(f"PMPI_{function.name}")
-        if _has_large(function):
-            found.append(f"PMPI_{function.name}_c")
-    return found
-
-
-def main(path: str, *interface: str) -> None:
-    """Print the source for a library.
-
-    Args:
-        path: of the library.
-        interface: ``open-mpi``, or nothing for MPICH.
-    """
-    library = ctypes.CDLL(path)
-    names = {name for name in possible_names() if hasattr(library, name)}
-    sys.stdout.write(source(names, open_mpi="open-mpi" in interface))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
