@@ -38,7 +38,6 @@ MOST_ROWS = 2**14
 """Greatest number of rows in a chunk."""
 _LEVEL = 1
 _WORD = 8
-_BLOCK = 128
 
 _Column = NDArray[np.int64]
 _Columns = dict[str, _Column]
@@ -101,23 +100,8 @@ def _unsigned(residues: _Column) -> NDArray[np.uint64]:
 
 
 def _columns_of(rows: NDArray[np.void]) -> _Columns:
-    """Return the fields of rows, each contiguous.
-
-    The fields of eight bytes at the end of a row are most of it. They are taken block by block,
-    so that each block is read from the cache of a core for all of them.
-    """
-    names = rows.dtype.names or ()
-    long = 0
-    while long < len(names) and rows.dtype[names[-1 - long]] == np.int64:
-        long += 1
-    columns = {name: rows[name].astype(np.int64) for name in names[: len(names) - long]}
-    last = np.empty((long, len(rows)), np.int64)
-    before = rows.dtype.itemsize - _WORD * long
-    whole = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), rows.dtype.itemsize)
-    words = whole[:, before:].view(np.int64) if long else last.T
-    for first in range(0, len(rows), _BLOCK):
-        last[:, first : first + _BLOCK] = words[first : first + _BLOCK].T
-    return columns | dict(zip(names[len(names) - long :], last, strict=True))
+    """Return the fields of rows, each contiguous."""
+    return {name: rows[name].astype(np.int64) for name in rows.dtype.names or ()}
 
 
 def unpacked_columns(
