@@ -26,9 +26,8 @@ following parts; none of them knows the group, so that its arrays are freed with
 
 ``_engine``
     :class:`~bsplib.core.engine.Engine`: the records of transfers, and their delivery. Where a run
-    is recorded or checked, or its time is virtual, it is an
-    :class:`~bsplib.core.observed.ObservedEngine`, which tells observers of calls, meetings and
-    deliveries: :class:`~bsplib.core.observed.RecordingObserver` and
+    is recorded or checked, it tells observers of calls, meetings and deliveries:
+    :class:`~bsplib.core.observed.RecordingObserver` and
     :class:`~bsplib.primitives.checking.Checking`.
 ``_values``
     :class:`~bsplib.core.values.Values`: sends and takes the values of collectives.

@@ -5,31 +5,15 @@ from bsplib.core.atomics cimport (
 )
 
 cpdef bint count_elements(cnp.ndarray pids, cnp.ndarray indices, cnp.ndarray numbers) except -1
-cpdef word greatest(cnp.ndarray indices) except? 1
 @cython.locals(at=word, source=word, itemsize=word, pid=Py_ssize_t, ends=cnp.ndarray)
 cpdef int deal_elements(
     cnp.ndarray pids, cnp.ndarray indices, cnp.ndarray values, list to_indices, list to_values
 ) except -1
-cpdef int write_elements(cnp.ndarray array, cnp.ndarray indices, cnp.ndarray values) except -1
-cpdef int read_elements(cnp.ndarray array, cnp.ndarray indices, cnp.ndarray values) except -1
 
 @cython.locals(nprocs=word, highest=word, at=word, pid=word, index=word, number=word)
 cdef bint _count(word pids, word indices, word nbytes, word numbers, word length) noexcept
-@cython.locals(highest=word, at=word, index=word)
-cdef word _greatest(word indices, word nbytes) noexcept
 @cython.locals(at=word, end=word, to_index=word, to_value=word)
 cdef void _deal(
     word pids, word indices, word values, word nbytes, word itemsize, word ends
-) noexcept
-ctypedef bint (*Loop)(word, word, word, word, word, word) noexcept
-
-cdef int _move(Loop loop, cnp.ndarray array, cnp.ndarray indices, cnp.ndarray values) except -1
-@cython.locals(at=word, index=word)
-cdef bint _write(
-    word array, word size, word indices, word values, word nbytes, word itemsize
-) noexcept
-@cython.locals(at=word, index=word)
-cdef bint _read(
-    word array, word size, word indices, word values, word nbytes, word itemsize
 ) noexcept
 cdef void _copy_item(word to, word source, word itemsize) noexcept

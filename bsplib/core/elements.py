@@ -1,4 +1,4 @@
-"""Single elements to and from many processes: loops for which numpy needs several passes.
+"""Single elements for many processes: loops for which numpy needs several passes.
 
 An **element** of a call has a pid, an index in the array there, and for a put a value. The elements
 of a call are counted by process, then dealt: each process's elements are moved to memory of
@@ -11,7 +11,7 @@ over a million elements is unusable; the compiled one runs the loops at the end 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,19 +49,12 @@ def count_elements(pids: Any, indices: Any, numbers: Any) -> bool:
         if len(pids) and pids.view(np.uint64).max() >= nprocs:
             return False
         numbers[:-1] = np.bincount(pids, minlength=nprocs)
-        numbers[-1] = greatest(indices)
+        numbers[-1] = indices.view(np.uint64).max(initial=0)
         return True
     numbers[:] = 0
     return _count(
         address_of(pids), address_of(indices), nbytes_of(pids), address_of(numbers), len(numbers)
     )
-
-
-def greatest(indices: Any) -> int:
-    """Return the greatest of some indices, read as unsigned numbers; 0 if there are none."""
-    if not cython.compiled:
-        return int(indices.view(np.uint64).max(initial=0))
-    return _greatest(address_of(indices), nbytes_of(indices))
 
 
 def deal_elements(
@@ -90,40 +83,6 @@ def deal_elements(
     if values is not None:
         source, itemsize = address_of(values), itemsize_of(values)
     _deal(address_of(pids), address_of(indices), source, nbytes_of(pids), itemsize, at)
-
-
-def write_elements(array: Any, indices: Any, values: Any) -> None:
-    """Write values to some indices of an array, in order: of duplicates the last stays.
-
-    Args:
-        array: of any number of dimensions; indices are in C order.
-        indices: of the elements.
-        values: one for each index, of the array's dtype.
-
-    Raises:
-        IndexError: an index lies outside the array.
-    """
-    if not cython.compiled:
-        array.reshape(-1)[indices] = values
-        return
-    _move(_write, array, indices, values)
-
-
-def read_elements(array: Any, indices: Any, values: Any) -> None:
-    """Read the elements at some indices of an array into another one.
-
-    Args:
-        array: of any number of dimensions; indices are in C order.
-        indices: of the elements.
-        values: takes one for each index, of the array's dtype.
-
-    Raises:
-        IndexError: an index lies outside the array.
-    """
-    if not cython.compiled:
-        values[:] = array.reshape(-1)[indices]
-        return
-    _move(_read, array, indices, values)
 
 
 # -- by numpy -----------------------------------------------------------------------------------
@@ -174,15 +133,6 @@ def _count(pids: int, indices: int, nbytes: int, numbers: int, length: int) -> b
     return True
 
 
-def _greatest(indices: int, nbytes: int) -> int:
-    """Do as :func:`greatest`."""
-    highest = 0
-    for at in range(0, nbytes, 8):
-        index = peek(indices + at)
-        highest = max(highest, index)
-    return highest
-
-
 def _deal(pids: int, indices: int, values: int, nbytes: int, itemsize: int, ends: int) -> None:
     """Do as :func:`deal_elements`; ``ends`` has for each process where its next element goes.
 
@@ -199,41 +149,6 @@ def _deal(pids: int, indices: int, values: int, nbytes: int, itemsize: int, ends
             values += itemsize
         else:
             poke(to_value, at >> 3)
-
-
-def _move(loop: Callable[..., bool], array: Any, indices: Any, values: Any) -> None:
-    """Run :func:`_write` or :func:`_read`; raise IndexError if an index lies outside the array."""
-    if not loop(
-        address_of(array),
-        array.size,
-        address_of(indices),
-        address_of(values),
-        nbytes_of(indices),
-        itemsize_of(array),
-    ):
-        raise IndexError(f"an index lies outside an array of {array.size} elements")
-
-
-def _write(array: int, size: int, indices: int, values: int, nbytes: int, itemsize: int) -> bool:
-    """Do as :func:`write_elements`; return whether all indices lie in the array."""
-    for at in range(0, nbytes, 8):
-        index = peek(indices + at)
-        if index >= size:
-            return False
-        _copy_item(array + index * itemsize, values, itemsize)
-        values += itemsize
-    return True
-
-
-def _read(array: int, size: int, indices: int, values: int, nbytes: int, itemsize: int) -> bool:
-    """Do as :func:`read_elements`; return whether all indices lie in the array."""
-    for at in range(0, nbytes, 8):
-        index = peek(indices + at)
-        if index >= size:
-            return False
-        _copy_item(values, array + index * itemsize, itemsize)
-        values += itemsize
-    return True
 
 
 def _copy_item(to: int, source: int, itemsize: int) -> None:

@@ -1,34 +1,45 @@
 cimport cython
 from bsplib.core.atomics cimport (
     address_of, base_of, copy, copy_out, fill_new, fits, form_of, is_array, is_of, is_packed, is_writable,
-    length_of, nbytes_of, ndim_of, new_like, owns_memory, packed, poke, prepare, same_form, same_shape,
+    length_of, nbytes_of, ndim_of, new_like, now_ns, owns_memory, packed, poke, prepare, same_form, same_shape,
     small_integer, this_thread, word, write_bytes, write_number,
 )
 from bsplib.core.entries cimport (
     KIND_SHIFT, MESSAGE, MOST_SLOTS, PUT, SLOT_SHIFT, STAGED_MESSAGE, STAGED_PUT, STRIDED, Arrivals, SendBuffer,
     entries_at,
 )
+from bsplib.core.clock cimport Clock
 from bsplib.core.known_arrays cimport KnownArray, StridedView, gather
 from bsplib.core.meeting cimport Meeting
+from bsplib.core.observed cimport RecordingObserver, Traffic
 from bsplib.core.queue cimport Queue
 
 cdef word HAS_ASKS, HAS_GET, HAS_NOTICE, UNRESOLVED, _SYNC
-cdef int _OBLSYNC, _OUT, _IN
+cdef int _OBLSYNC, _END, _OUT, _IN
 cdef word _MOST_SHARED, _MOST_PRIVATE
 cdef int RESTING, USABLE
 cdef Py_ssize_t _MOST_HEADS, _MOST_OFFSET
 
+@cython.final
 cdef class Engine:
     cdef readonly int pid, nprocs
     cdef readonly word thread, quick
     cdef word _quick_if_usable
     cdef readonly int life
     cdef bint is_observed
+    cdef readonly Clock clock
+    cdef RecordingObserver _recorder
+    cdef Traffic _traffic
+    cdef object _checker
+    cdef readonly long long comm_ns, pickling_ns, pickled_bytes
+    cdef int _inside
+    cdef long long _since_ns
+    cdef bint _is_open
     cdef readonly Meeting meeting
     cdef readonly SendBuffer send_buffer
     cdef readonly Arrivals arrivals
     cdef readonly Queue queue
-    cdef object rare, staging, checks
+    cdef object slow_path, staging, checks
     cdef word most_in_buffer
     cdef readonly Py_ssize_t superstep
     cdef readonly object unusable
@@ -150,15 +161,21 @@ cdef class Engine:
     cpdef bint is_usable(self) noexcept
     cpdef void forget_known_arrays(self) except *
 
+    cpdef void observe(self, Clock clock, RecordingObserver recorder, object checker) except *
     cpdef int begin_call(self) except -1
     cpdef int end_call(self) except -1
+    @cython.locals(now=cython.longlong)
     cpdef int begin_computing(self) except -1
     cpdef int end_computing(self) except -1
+    cdef int _stop_clock(self) except -1
+    cdef int _run_clock(self) except -1
     cpdef int note_pickling(self, long long took_ns, long long nbytes) except -1
+    @cython.locals(traffic=Traffic)
     cdef int _count(self, int direction, int partner, word nbytes) except -1
+    @cython.locals(stamp=word)
     cdef word _arrive(self) except? 1
-    cdef int _arrived(self) except -1
     cdef int _delivered(self, int kind, Py_ssize_t superstep) except -1
+    cdef int _write_record(self) except -1
     cpdef void leave(self) except *
     cpdef void left(self) except *
 

@@ -17,8 +17,8 @@ second meeting brings the answers.
 Some functions return 0 although nobody reads it: with a result the compiled form finds an error by
 a comparison, and without one it would have to ask the interpreter.
 
-A recorder, and others that want to know what happens, observe the engine:
-:mod:`bsplib.core.observed`.
+Where a run is recorded (:mod:`bsplib.core.observed`) or checked, or its time is virtual, the engine
+is observed, by :meth:`Engine.observe`. Otherwise one attribute says at each event that it is not.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
+from bsplib.core.clock import Clock
 from bsplib.core.entries import Arrivals, Entry, SendBuffer, entries_at
 from bsplib.core.known_arrays import KnownArray, StridedView
 from bsplib.core.life import RESTING, USABLE
 from bsplib.core.meeting import Meeting
-from bsplib.core.protocols import Checks, Rare
+from bsplib.core.observed import RecordingObserver
+from bsplib.core.protocols import Checks, SlowPath
 from bsplib.core.queue import CollectiveTag
 from bsplib.core.reading import Reading
 from bsplib.directions import Direction
@@ -60,6 +62,7 @@ if not cython.compiled:
         nbytes_of,
         ndim_of,
         new_like,
+        now_ns,
         owns_memory,
         packed,
         poke,
@@ -83,7 +86,7 @@ if not cython.compiled:
     from bsplib.core.known_arrays import gather
 prepare()
 
-_SYNC, _OBLSYNC = Kind.SYNC, Kind.OBLSYNC
+_SYNC, _OBLSYNC, _END = Kind.SYNC, Kind.OBLSYNC, Kind.END
 _OUT, _IN = Direction.OUT, Direction.IN
 _MOST_SHARED, _MOST_PRIVATE = 8192, 1024
 """Bytes up to which values are copied into the send buffer, where processes share memory and where
@@ -103,7 +106,7 @@ class Engine:
         nprocs: number of processes of the group.
         meeting: the meetings of the group.
         send_buffer: for the entries of this process.
-        rare: what the primitives do in a superstep.
+        slow_path: what the primitives do in a superstep.
         checks: the calls that are declined.
         checks_all: every transfer is declined, to be checked.
     """
@@ -114,7 +117,7 @@ class Engine:
         nprocs: int,
         meeting: Meeting,
         send_buffer: SendBuffer,
-        rare: Rare,
+        slow_path: SlowPath,
         checks: Checks,
         checks_all: bool,
     ) -> None:
@@ -122,8 +125,8 @@ class Engine:
         self.nprocs = nprocs
         self.meeting = meeting
         self.send_buffer = send_buffer
-        self.rare = rare
-        self.staging = rare.staging
+        self.slow_path = slow_path
+        self.staging = slow_path.staging
         self.checks = checks
         self.most_in_buffer = _MOST_SHARED if meeting.shares_memory else _MOST_PRIVATE
         self.superstep = 0
@@ -137,15 +140,13 @@ class Engine:
         """The token of life: the thread whose calls need no check of the group; 0 where every call
         needs it."""
         self._quick_if_usable = self.quick
-        self.is_observed = False
-        """Whether calls and supersteps are told to anybody. It is asked where an empty call would
-        be some percent of a put and its sync."""
-        self.changes: list[Any] = rare.changes
+        self.observe(None, None, None)
+        self.changes: list[Any] = slow_path.changes
         """Registrations of this superstep, which are announced at its end."""
         self.unresolved: list[Any] = []
         """Transfers that can be checked at the superstep's end only, since they name arrays made
         in this superstep."""
-        self.arrivals = Arrivals(pid, nprocs, meeting, rare, self.most_in_buffer)
+        self.arrivals = Arrivals(pid, nprocs, meeting, slow_path, self.most_in_buffer)
         self.queue = self.arrivals.queue
         """The messages that the program can read."""
         self._declare_transfers()
@@ -157,7 +158,7 @@ class Engine:
         self._last_array: Any = None
         """What is known of the array that was found last."""
         self._known: Any = None
-        """This known: that of the transfer which is being collected."""
+        """What is known of the array of the transfer that is being collected."""
         self._to = 0
         """The other process of that transfer."""
         self._nbytes = 0
@@ -192,8 +193,7 @@ class Engine:
 
     def put(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
         """See :meth:`Calls.put`."""
-        if self.is_observed:
-            self.begin_call()
+        self.begin_call()
         try:
             place = dst if at is None else self._view_at(dst, at) if offset is None else None
             if place is None or not self._put_quickly(pid, src, place, offset):
@@ -201,8 +201,7 @@ class Engine:
         except BspError as error:
             self.checks.fail(bsp, error)
         finally:
-            if self.is_observed:
-                self.end_call()
+            self.end_call()
         return 0
 
     def hpput(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
@@ -318,18 +317,26 @@ class Engine:
 
     def sync(self, bsp: Any) -> int:
         """See :meth:`Calls.sync`."""
-        if this_thread() != self.quick:
-            self.checks.check_usable(bsp, "sync")
-        return self.end(bsp, _SYNC)
+        self._stop_clock()
+        try:
+            if this_thread() != self.quick:
+                self.checks.check_usable(bsp, "sync")
+            return self.end(bsp, _SYNC)
+        finally:
+            self._run_clock()
 
     def oblsync(self, bsp: Any, n: Any) -> int:
         """See :meth:`Calls.oblsync`."""
-        if this_thread() != self.quick:
-            self.checks.check_usable(bsp, "oblsync")
-        number = self.checks.check_oblsync(bsp, n)
-        superstep, stamp = self.superstep, self._arrive()
-        self.checks.oblsync(bsp, number, stamp)
-        return self._delivered(_OBLSYNC, superstep)
+        self._stop_clock()
+        try:
+            if this_thread() != self.quick:
+                self.checks.check_usable(bsp, "oblsync")
+            number = self.checks.check_oblsync(bsp, n)
+            superstep, stamp = self.superstep, self._arrive()
+            self.checks.oblsync(bsp, number, stamp)
+            return self._delivered(_OBLSYNC, superstep)
+        finally:
+            self._run_clock()
 
     # -- the place of a transfer ------------------------------------------------------------------
 
@@ -490,7 +497,7 @@ class Engine:
         """Return the address of the array of another process; 0 if this one cannot reach it."""
         start: int = self._known.addresses[to]
         if start < 2:
-            start = self.rare.find_there(self._known, to)
+            start = self.slow_path.find_there(self._known, to)
         return start if start > 1 else 0
 
     # -- puts -------------------------------------------------------------------------------------
@@ -556,7 +563,7 @@ class Engine:
                 return False
             copy_out(self.meeting.address_of(staged), address_of(values), nbytes)
         else:
-            staged = self.rare.stage(values, nbytes, to)
+            staged = self.slow_path.stage(values, nbytes, to)
             if staged < 0:
                 return False
         self.add_staged(to, slot, first, staged, nbytes)
@@ -573,8 +580,7 @@ class Engine:
         """Begin an entry of a put; return the address of its values."""
         head = PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
         at = self.send_buffer.reserve(to, head, first, nbytes)
-        if self.is_observed:
-            self._count(_OUT, to, nbytes)
+        self._count(_OUT, to, nbytes)
         return at
 
     def _reserve_strided(self, to: int, slot: int, size: int, nbytes: int) -> int:
@@ -754,7 +760,7 @@ class Engine:
         try:
             flags, head = kind, 0
             if self.changes or self.unresolved:
-                flags |= self.rare.announce(self)
+                flags |= self.slow_path.announce(self)
             if self.gets:
                 flags |= HAS_GET | HAS_ASKS if self.asks else HAS_GET
             if send_buffer.holds_inline or send_buffer.holds_more:
@@ -796,28 +802,28 @@ class Engine:
         arrivals = self.arrivals
         held = arrivals.find(flags)
         if arrivals.kinds_differ:
-            self.rare.check_kinds(self, flags)
+            self.slow_path.check_kinds(self, flags)
         if held & (HAS_GET | UNRESOLVED):
             arrivals.keep_inline()
         if held & (HAS_NOTICE | UNRESOLVED):
-            self.rare.prepare(self, held)
-        if self.is_observed:
-            self._arrived()
+            self.slow_path.prepare(self, held)
+        if self._checker is not None:
+            self._checker.arrived(self)
         if held & HAS_GET:
             self._exchange_gets(held)
         self.arrivals.apply_all()
         if held & HAS_NOTICE:
-            self.rare.after_delivery(self)
+            self.slow_path.after_delivery(self)
         return 0
 
     def _exchange_gets(self, held: int) -> int:
         """Read all gets before any process writes a put, and write their destinations."""
         # What is read at once is also written at once, perhaps to where others ask for values.
-        head = self.rare.answer(self) if held & HAS_ASKS else 0
+        head = self.slow_path.answer(self) if held & HAS_ASKS else 0
         self._read_gets()
         self.meeting.meet(0, head, 0)
         if self.asks:
-            self.rare.take_answers(self)
+            self.slow_path.take_answers(self)
         self._write_gets()
         if head:
             self.replies.clear()
@@ -854,7 +860,7 @@ class Engine:
                     copy(address_of(dst), at, nbytes)
                     at += nbytes
                 else:
-                    self.rare.write_answer(dst)
+                    self.slow_path.write_answer(dst)
         self.gets.clear()
         self.asks = False
         self.gets_are_direct = True
@@ -865,13 +871,18 @@ class Engine:
         """Count a put that a primitive has added."""
         self._count(_OUT, to, nbytes)
 
-    def note_pickling(self, took_ns: int, nbytes: int) -> int:  # noqa: ARG002  # nobody observes
+    def note_pickling(self, took_ns: int, nbytes: int) -> int:
         """Take notice that an object was pickled to be sent, or was read from its pickle.
+
+        Where time is virtual, it takes none.
 
         Args:
             took_ns: how long that took.
             nbytes: of the pickle; 0 where it was read.
         """
+        if self.clock is None:
+            self.pickling_ns += took_ns
+            self.pickled_bytes += nbytes
         return 0
 
     def note_early_get(self, sender: int, nbytes: int) -> None:
@@ -944,25 +955,88 @@ class Engine:
         self.known_arrays.clear()
         self._last_array = self._known = None
 
-    # -- events that nobody observes; see bsplib.core.observed ------------------------------------
+    # -- who observes the group -------------------------------------------------------------------
+
+    def observe(
+        self, clock: Clock | None, recorder: RecordingObserver | None, checker: Any
+    ) -> None:
+        """Begin to observe, before the first call.
+
+        Args:
+            clock: of this process where its time is virtual; it stands still in calls.
+            recorder: is told first that the program ends a superstep, and last that the superstep
+                has ended, so that it measures what the checker does, too.
+            checker: is told of the same events: a ``Checking``.
+        """
+        self.is_observed = clock is not None or recorder is not None or checker is not None
+        self.clock: Any = clock
+        self._recorder: Any = recorder
+        self._traffic: Any = None if recorder is None else recorder.traffic
+        self._checker: Any = checker
+        self.comm_ns = 0
+        """Time spent inside calls in this superstep; it stays 0 where time is virtual."""
+        self.pickling_ns = self.pickled_bytes = 0
+        """What of it was spent on pickles, and the bytes of those that were made."""
+        self._inside = 0  # calls that are being executed, one inside the other
+        self._since_ns = 0  # when the outermost one began, or went on
+        self._is_open = False  # a superstep has ended in a collective; its record is not written
 
     def begin_call(self) -> int:
-        """Begin a call, or a part of one."""
+        """Begin a call, or a part of one: stop the virtual clock, or read the real one."""
+        if not self.is_observed:
+            return 0
+        if self.clock is not None:
+            self.clock.enter()
+            return 0
+        self._inside += 1
+        if self._inside == 1:
+            self._since_ns = now_ns()
         return 0
 
     def end_call(self) -> int:
-        """End a call, or a part of one."""
+        """End a call, or a part of one; the time of the outermost one is communication."""
+        if not self.is_observed:
+            return 0
+        if self.clock is not None:
+            self.clock.leave()
+            return 0
+        if self._inside == 1:
+            self.begin_computing()
+        self._inside -= 1
         return 0
 
     def begin_computing(self) -> int:
         """Begin to compute for the program inside a call, as a collective that adds values does."""
+        if self._is_open:
+            # The superstep ends with the collective: the values that came have been taken out.
+            self._recorder.extend()
+            self._write_record()
+            self._since_ns = now_ns()
+        elif self._inside:
+            now = now_ns()
+            self.comm_ns += now - self._since_ns
+            self._since_ns = now  # what is not continued, because of an error, counts once
         return 0
 
     def end_computing(self) -> int:
         """End to compute for the program inside a call."""
+        if self._inside and not self._is_open:
+            self._since_ns = now_ns()
         return 0
 
-    def _count(self, direction: int, partner: int, nbytes: int) -> int:  # noqa: ARG002  # as above
+    def _stop_clock(self) -> int:
+        """Stop the virtual clock before a sync: others wait for this process."""
+        if self.clock is not None:
+            self.clock.enter()
+            self.clock.settle()
+        return 0
+
+    def _run_clock(self) -> int:
+        if self.clock is not None:
+            self.clock.leave()
+        return 0
+
+    def _count(self, direction: int, partner: int, nbytes: int) -> int:
         """Count a transfer.
 
         Args:
@@ -970,30 +1044,51 @@ class Engine:
             partner: the other process.
             nbytes: of the values.
         """
-        return 0
+        traffic = self._traffic
+        return 0 if traffic is None else traffic.add(direction, partner, nbytes, 1)
 
     def _arrive(self) -> int:
         """End the computation of a superstep; return the time of arrival in ns, 0 for none."""
-        return 0
+        stamp = 0
+        self.begin_computing()
+        if self._recorder is not None:
+            stamp = self._recorder.meet(self.comm_ns)
+        if self._checker is not None:
+            self._checker.meet(self)
+        return stamp
 
-    def _arrived(self) -> int:
-        """Begin to execute the transfers of all processes, which are here."""
-        return 0
-
-    def _delivered(self, kind: int, superstep: int) -> int:  # noqa: ARG002  # as above
+    def _delivered(self, kind: int, superstep: int) -> int:
         """End a superstep, after its transfers.
 
         Args:
             kind: the way in which it ended.
             superstep: its number.
         """
+        if self._checker is not None:
+            self._checker.delivered()
+        if self._recorder is not None:
+            self._recorder.delivered(superstep, kind, self.meeting.released)
+            self._is_open = self._inside > 0 and kind != _END
+            if not self._is_open:
+                self._write_record()
+        return self.end_computing()
+
+    def _write_record(self) -> int:
+        self._is_open = False
+        self._recorder.write_record(self.comm_ns, self.pickling_ns, self.pickled_bytes)
+        self.comm_ns = self.pickling_ns = self.pickled_bytes = 0
         return 0
 
     def leave(self) -> None:
-        """Begin to leave the group, a sub-group."""
+        """Begin to leave the group, a sub-group: a call of its last superstep."""
+        if self._recorder is not None:
+            self.begin_call()
 
     def left(self) -> None:
         """End the last superstep of the group, which has been left."""
+        if self._recorder is not None:
+            self.end_call()
+            self._recorder.left(self.superstep, self.comm_ns, self.pickling_ns, self.pickled_bytes)
 
 
 def _read(at: int, there: int, nbytes: int, strided: StridedView | None) -> None:

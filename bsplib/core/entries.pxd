@@ -65,7 +65,7 @@ cdef class Arrivals:
     cdef readonly bint kinds_differ
     cdef int _pid, _nprocs
     cdef Meeting _meeting
-    cdef object _rare
+    cdef object _slow_path
     cdef word _most_in_buffer
     cdef word[::1] _here
     cdef dict _heads

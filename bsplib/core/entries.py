@@ -59,7 +59,7 @@ from bsplib.core.kinds import (
     STRIDED,
 )
 from bsplib.core.meeting import Meeting
-from bsplib.core.protocols import Rare
+from bsplib.core.protocols import SlowPath
 from bsplib.core.queue import Queue
 from bsplib.sync_kinds import KIND_BITS
 
@@ -394,12 +394,12 @@ class Arrivals:
         pid: this process.
         nprocs: number of processes of the group.
         meeting: has brought them.
-        rare: writes puts to places that are not contiguous here.
+        slow_path: writes puts to places that are not contiguous here.
         most_in_buffer: bytes up to which values are copied into send buffers.
     """
 
     def __init__(
-        self, pid: int, nprocs: int, meeting: Meeting, rare: Rare, most_in_buffer: int
+        self, pid: int, nprocs: int, meeting: Meeting, slow_path: SlowPath, most_in_buffer: int
     ) -> None:
         self.queue = Queue()
         """The messages that the program can read."""
@@ -408,7 +408,7 @@ class Arrivals:
         self._pid = pid
         self._nprocs = nprocs
         self._meeting = meeting
-        self._rare = rare
+        self._slow_path = slow_path
         self._most_in_buffer = most_in_buffer
         self._here = numbers("Q", bytes(8 * 16))
         """The addresses of the registered arrays of this process, by slot; 0 for an array that is
@@ -549,7 +549,7 @@ class Arrivals:
                 slot = (head >> SLOT_SHIFT) & (MOST_SLOTS - 1)
                 here = self._here[slot]
                 if here == 0:
-                    self._rare.write_gaps(slot, first, array_at((nbytes,), _BYTE, at, nbytes))
+                    self._slow_path.write_gaps(slot, first, array_at((nbytes,), _BYTE, at, nbytes))
                 elif nbytes == 8:
                     copy(here + first, at, 8)  # the compiler makes this one load and one store
                 else:
@@ -566,7 +566,7 @@ class Arrivals:
                 here = self._here[slot]
                 if here == 0:
                     values = array_at((nbytes,), _BYTE, at + first, nbytes)
-                    self._rare.write_strided(slot, bytes_at(at, first), values)
+                    self._slow_path.write_strided(slot, bytes_at(at, first), values)
                 else:
                     scatter(at, here, at + first)
                 at += first + ((nbytes + 7) & ~7)
@@ -578,7 +578,7 @@ class Arrivals:
         """Write a put whose values are staged."""
         here = self._here[slot]
         if here == 0 or not self._meeting.shares_memory:
-            self._rare.write_gaps(slot, first, self._rare.fetch(source, where, nbytes))
+            self._slow_path.write_gaps(slot, first, self._slow_path.fetch(source, where, nbytes))
         else:
             copy(here + first, self._meeting.address_of(where), nbytes)
         return 0
@@ -614,9 +614,9 @@ class Arrivals:
         values = (
             array_at((nbytes,), _BYTE, data, nbytes)
             if kind & 1
-            else self._rare.fetch(source, peek(data), nbytes)
+            else self._slow_path.fetch(source, peek(data), nbytes)
         )
-        self._rare.write_placed(bytes_at(at, size), first >> INDICES_SHIFT, values)
+        self._slow_path.write_placed(bytes_at(at, size), first >> INDICES_SHIFT, values)
         return stop
 
     def _head_in(self, encoded: bytes) -> Any:

@@ -96,7 +96,7 @@ class Meeting:
         self.shares_memory = False
         """The processes read the entries, and the staged values, of each other where they are."""
         self.has_staged = False
-        """The end of this superstep is told to ``Rare.staging``, which tells the meeting."""
+        """The end of this superstep is told to ``SlowPath.staging``, which tells the meeting."""
         self.superstep = 1
         self.released = 0
         """When the last process came to the last meeting that had a stamp, in ns on the clock of

@@ -1,7 +1,6 @@
 cimport cython
 from bsplib.core.atomics cimport now_ns, prepare, word
 from bsplib.core.clock cimport Clock
-from bsplib.core.engine cimport Engine
 from bsplib.core.log cimport Log
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
@@ -124,68 +123,27 @@ cdef class Traffic:
     @cython.locals(pid=int, directions=word, first=int, place=int)
     cpdef int write(self, Log log) except -1
 
-cdef class EngineObserver:
-    cpdef long long meet(self, ObservedEngine engine) except -1
-    cpdef void arrived(self, ObservedEngine engine) except *
-    cpdef int delivered(self, ObservedEngine engine, int kind, Py_ssize_t superstep) except -1
-    cpdef int close(self, ObservedEngine engine) except -1
-    cpdef void leave(self, ObservedEngine engine) except *
-    cpdef void left(self, ObservedEngine engine) except *
-
-cdef class ObservedEngine(Engine):
-    cdef readonly Clock clock
-    cdef Traffic _traffic
-    cdef EngineObserver _recorder, _checker
-    cdef public long long comm_ns, pickling_ns, pickled_bytes
-    cdef int _inside
-    cdef long long _since_ns
-    cdef bint _is_open
-
-    cpdef void observe(
-        self, Clock clock, Traffic traffic, EngineObserver recorder, EngineObserver checker
-    ) except *
-    cpdef int begin_call(self) except -1
-    cpdef int end_call(self) except -1
-    @cython.locals(now=cython.longlong)
-    cpdef int begin_computing(self) except -1
-    cpdef int end_computing(self) except -1
-    @cython.locals(traffic=Traffic)
-    cdef int _count(self, int direction, int partner, word nbytes) except -1
-    cpdef int note_pickling(self, long long took_ns, long long nbytes) except -1
-    @cython.locals(clock=Clock)
-    cdef int sync(self, object bsp) except -1
-    @cython.locals(clock=Clock)
-    cdef int oblsync(self, object bsp, object n) except -1
-    @cython.locals(stamp=word)
-    cdef word _arrive(self) except? 1
-    cdef int _arrived(self) except -1
-    cdef int _delivered(self, int kind, Py_ssize_t superstep) except -1
-    cpdef void leave(self) except *
-    cpdef void left(self) except *
-
-cdef class RecordingObserver(EngineObserver):
+@cython.final
+cdef class RecordingObserver:
     cdef readonly Log log
     cdef Log _above
+    cdef Clock _clock
     cdef readonly Traffic traffic
     cdef StackKeys _stack_keys
     cdef object _stack_of_end, _overflow
-    cdef long long _arrive
-    cdef tuple _open
+    cdef Py_ssize_t _superstep
+    cdef int _kind, _stack
+    cdef long long _arrive, _released, _end
 
-    cpdef long long meet(self, ObservedEngine engine) except -1
-    @cython.locals(end=cython.longlong, released=cython.longlong, stack=int)
-    cpdef int delivered(self, ObservedEngine engine, int kind, Py_ssize_t superstep) except -1
-    @cython.locals(
-        superstep=Py_ssize_t, kind=int, stack=int, released=cython.longlong,
-    )
-    cpdef int close(self, ObservedEngine engine) except -1
-    cpdef void leave(self, ObservedEngine engine) except *
-    @cython.locals(stack=int)
-    cpdef void left(self, ObservedEngine engine) except *
+    cdef long long _now(self) noexcept
+    cpdef word meet(self, long long comm_ns) except? 1
+    cpdef int delivered(self, Py_ssize_t superstep, int kind, long long released) except -1
+    cpdef int extend(self) except -1
     @cython.locals(log=Log, now=cython.longlong)
-    cdef int _write_record(
-        self, ObservedEngine engine, Py_ssize_t superstep, int kind, int stack, long long released,
-        long long end
+    cpdef int write_record(
+        self, long long comm_ns, long long pickling_ns, long long pickled_bytes
     ) except -1
-
-cdef long long _time_of(ObservedEngine engine) noexcept
+    cpdef int left(
+        self, Py_ssize_t superstep, long long comm_ns, long long pickling_ns,
+        long long pickled_bytes,
+    ) except -1

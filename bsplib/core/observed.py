@@ -1,8 +1,4 @@
-"""An engine that tells observers of its events, and the observer that records supersteps.
-
-An :class:`ObservedEngine` takes the place of an :class:`~bsplib.core.engine.Engine` where a run is
-recorded or checked, or its time is virtual. A run without all of that has the engine as it is,
-which does not ask whether anybody observes it.
+"""The observer of an engine that records its supersteps.
 
 A :class:`RecordingObserver` writes each superstep into a :class:`~bsplib.core.log.Log`, with the
 number of the call stack of its sync, which is found anew at every sync. The **key** of a stack is
@@ -24,7 +20,6 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
-from bsplib.core.engine import Engine
 from bsplib.core.log import Log
 from bsplib.directions import Direction
 from bsplib.sync_kinds import Kind
@@ -143,191 +138,7 @@ class Traffic:
         return 0
 
 
-class EngineObserver:
-    """Is told what happens to an engine; this one does nothing."""
-
-    def meet(self, engine: ObservedEngine) -> int:  # noqa: ARG002
-        """Take notice that the program ends a superstep.
-
-        Returns:
-            The time of arrival in ns, which the others are told; 0 for none.
-        """
-        return 0
-
-    def arrived(self, engine: ObservedEngine) -> None:
-        """Take notice that the transfers of all processes are here, and none is executed yet."""
-
-    def delivered(self, engine: ObservedEngine, kind: int, superstep: int) -> int:  # noqa: ARG002
-        """Take notice that a superstep has ended.
-
-        Args:
-            engine: that has ended it.
-            kind: the way in which it ended.
-            superstep: its number.
-
-        Returns:
-            0; see :mod:`bsplib.core.engine`.
-        """
-        return 0
-
-    def close(self, engine: ObservedEngine) -> int:  # noqa: ARG002
-        """Take notice that a collective has nothing more to do for the superstep that it ended."""
-        return 0
-
-    def leave(self, engine: ObservedEngine) -> None:
-        """Take notice that the program leaves the group, a sub-group."""
-
-    def left(self, engine: ObservedEngine) -> None:
-        """Take notice that it has been left since."""
-
-
-class ObservedEngine(Engine):
-    """An engine that measures the time of calls, counts what they transfer, and is observed."""
-
-    def observe(
-        self,
-        clock: Clock | None,
-        traffic: Traffic | None,
-        recorder: EngineObserver | None,
-        checker: EngineObserver | None,
-    ) -> None:
-        """Begin to observe, before the first call.
-
-        Args:
-            clock: of this process where its time is virtual; it stands still in calls.
-            traffic: counts what is transferred; None where nobody asks for it.
-            recorder: is told first that the program ends a superstep, and last that the superstep
-                has ended, so that it measures what the checker does, too.
-            checker: is told of the same events.
-        """
-        self.is_observed = True
-        self.clock: Any = clock
-        self._traffic: Any = traffic
-        self._recorder: Any = recorder
-        self._checker: Any = checker
-        self.comm_ns = 0
-        """Time spent inside calls in this superstep; it stays 0 where time is virtual."""
-        self.pickling_ns = self.pickled_bytes = 0
-        """What of it was spent on pickles, and the bytes of those that were made."""
-        self._inside = 0  # calls that are being executed, one inside the other
-        self._since_ns = 0  # when the outermost one began, or went on
-        self._is_open = False  # a superstep has ended, and its record is not written yet
-
-    # -- the time of calls --------------------------------------------------------------------
-
-    def begin_call(self) -> int:
-        """Stop the virtual clock, or read the real one if this is the outermost call."""
-        if self.clock is not None:
-            self.clock.enter()
-            return 0
-        self._inside += 1
-        if self._inside == 1:
-            self._since_ns = now_ns()
-        return 0
-
-    def end_call(self) -> int:
-        """Let the virtual clock run on, or add the time of the outermost call to communication."""
-        if self.clock is not None:
-            self.clock.leave()
-            return 0
-        if self._inside == 1:
-            self.begin_computing()
-        self._inside -= 1
-        return 0
-
-    def begin_computing(self) -> int:
-        """Add the time of a call so far to communication, before a sync or computation in it."""
-        if self._is_open:
-            self._recorder.close(self)
-            self._since_ns = now_ns()
-        elif self._inside:
-            now = now_ns()
-            self.comm_ns += now - self._since_ns
-            self._since_ns = now  # what is not continued, because of an error, counts once
-        return 0
-
-    def end_computing(self) -> int:
-        """Go on with a call that was interrupted."""
-        if self._inside and not self._is_open:
-            self._since_ns = now_ns()
-        return 0
-
-    # -- what calls transfer --------------------------------------------------------------------
-
-    def _count(self, direction: int, partner: int, nbytes: int) -> int:
-        """See :meth:`Engine._count`."""
-        traffic = self._traffic
-        return 0 if traffic is None else traffic.add(direction, partner, nbytes, 1)
-
-    def note_pickling(self, took_ns: int, nbytes: int) -> int:
-        """See :meth:`Engine.note_pickling`. Where time is virtual, it takes none."""
-        if self.clock is None:
-            self.pickling_ns += took_ns
-            self.pickled_bytes += nbytes
-        return 0
-
-    # -- the end of a superstep ---------------------------------------------------------------
-
-    def sync(self, bsp: Any) -> int:
-        """See :meth:`Engine.sync`."""
-        clock = self.clock
-        if clock is None:
-            return Engine.sync(self, bsp)
-        clock.enter()
-        clock.settle()  # others wait for this process
-        try:
-            return Engine.sync(self, bsp)
-        finally:
-            clock.leave()
-
-    def oblsync(self, bsp: Any, n: Any) -> int:
-        """See :meth:`Engine.oblsync`."""
-        clock = self.clock
-        if clock is None:
-            return Engine.oblsync(self, bsp, n)
-        clock.enter()
-        clock.settle()
-        try:
-            return Engine.oblsync(self, bsp, n)
-        finally:
-            clock.leave()
-
-    def _arrive(self) -> int:
-        """See :meth:`Engine._arrive`."""
-        stamp = 0
-        self.begin_computing()
-        if self._recorder is not None:
-            stamp = self._recorder.meet(self)
-        if self._checker is not None:
-            self._checker.meet(self)
-        return stamp
-
-    def _arrived(self) -> int:
-        """See :meth:`Engine._arrived`."""
-        if self._checker is not None:
-            self._checker.arrived(self)
-        return 0
-
-    def _delivered(self, kind: int, superstep: int) -> int:
-        """See :meth:`Engine._delivered`."""
-        if self._checker is not None:
-            self._checker.delivered(self, kind, superstep)
-        if self._recorder is not None:
-            self._recorder.delivered(self, kind, superstep)
-        return self.end_computing()
-
-    def leave(self) -> None:
-        """See :meth:`Engine.leave`."""
-        if self._recorder is not None:
-            self._recorder.leave(self)
-
-    def left(self) -> None:
-        """See :meth:`Engine.left`."""
-        if self._recorder is not None:
-            self._recorder.left(self)
-
-
-class RecordingObserver(EngineObserver):
+class RecordingObserver:
     """Writes a record of each superstep into a log.
 
     Times are taken before and after the engine does its work; a record is written after the
@@ -336,6 +147,7 @@ class RecordingObserver(EngineObserver):
     Args:
         log: of the group.
         above: log of the group of which this one is a part; None for the whole run.
+        clock: of this process where its time is virtual.
         traffic: what the engine counts.
         stack_keys: numbers the call stacks of syncs.
         stack_of_end: returns the number of a stack for the end of ``main``.
@@ -346,6 +158,7 @@ class RecordingObserver(EngineObserver):
         self,
         log: Log,
         above: Log | None,
+        clock: Clock | None,
         traffic: Traffic,
         stack_keys: StackKeys,
         stack_of_end: Callable[[], int],
@@ -353,98 +166,88 @@ class RecordingObserver(EngineObserver):
     ) -> None:
         self.log = log
         self._above = above
+        self._clock: Any = clock
         self.traffic = traffic
         self._stack_keys = stack_keys
         self._stack_of_end = stack_of_end
         self._overflow = overflow
         self._arrive = 0
-        self._open = (0, 0, 0, 0)
-        """Number, kind, stack and release of a superstep whose record is not written yet."""
+        # Of a superstep that has ended, until its record is written.
+        self._superstep = self._kind = self._stack = self._released = self._end = 0
 
-    def meet(self, engine: ObservedEngine) -> int:
-        """See :meth:`EngineObserver.meet`."""
-        self.log.arrive(_time_of(engine), engine.comm_ns)
+    def _now(self) -> int:
+        """Return the time of this process, which may be virtual."""
+        return now_ns() if self._clock is None else self._clock.now()
+
+    def meet(self, comm_ns: int) -> int:
+        """Take notice that the program ends a superstep; return the time of arrival in ns.
+
+        Args:
+            comm_ns: time inside calls in this superstep.
+        """
+        self.log.arrive(self._now(), comm_ns)
         self._arrive = self.log.arrived_ns
         return self._arrive
 
-    def delivered(self, engine: ObservedEngine, kind: int, superstep: int) -> int:
-        """See :meth:`EngineObserver.delivered`.
+    def delivered(self, superstep: int, kind: int, released: int) -> int:
+        """Take notice that a superstep has ended; its record is not written yet.
 
-        A superstep that ends in a collective ends with it: the values that came are taken out then.
+        Args:
+            superstep: its number.
+            kind: the way in which it ended.
+            released: when the last process had come.
         """
-        end = released = self._arrive
+        self._superstep, self._kind = superstep, kind
         if kind == _END:
-            stack = self._stack_of_end()
+            self._released = self._end = self._arrive
+            self._stack = self._stack_of_end()
         else:
-            end = _time_of(engine)
-            released = engine.meeting.released
-            stack = self._stack_keys.number(0)
-        released = min(released, end)
-        if engine._inside and kind != _END:
-            self._open = (superstep, kind, stack, released)
-            engine._is_open = True
-            return self.traffic.write(self.log)
-        self.traffic.write(self.log)
-        return self._write_record(engine, superstep, kind, stack, released, end)
+            self._end = self._now()
+            self._released = min(released, self._end)
+            self._stack = self._stack_keys.number(0)
+        return self.traffic.write(self.log)
 
-    def close(self, engine: ObservedEngine) -> int:
-        """See :meth:`EngineObserver.close`."""
-        superstep, kind, stack, released = self._open
-        engine._is_open = False
-        return self._write_record(engine, superstep, kind, stack, released, _time_of(engine))
+    def extend(self) -> int:
+        """Let the superstep end now, with the collective that has ended it."""
+        self._end = self._now()
+        return 0
 
-    def leave(self, engine: ObservedEngine) -> None:
-        """See :meth:`EngineObserver.leave`. To leave is a call of the last superstep."""
-        engine.begin_call()
-
-    def left(self, engine: ObservedEngine) -> None:
-        """See :meth:`EngineObserver.left`."""
-        engine.end_call()
-        self.meet(engine)
-        stack = self._stack_keys.number(0)
-        self.traffic.write(self.log)
-        self._write_record(engine, engine.superstep, _END, stack, self._arrive, self._arrive)
-        if self._above is not None:
-            self.log.leave(self._above)
-
-    def _write_record(
-        self,
-        engine: ObservedEngine,
-        superstep: int,
-        kind: int,
-        stack: int,
-        released: int,
-        end: int,
-    ) -> int:
-        """Write a record, and begin the next superstep.
+    def write_record(self, comm_ns: int, pickling_ns: int, pickled_bytes: int) -> int:
+        """Write the record, and begin the next superstep.
 
         A virtual time that is too great for a record is reported; in a sync it is an error.
         """
         log: Any = self.log
         try:
             log.add_superstep(
-                superstep,
-                kind,
-                stack,
+                self._superstep,
+                self._kind,
+                self._stack,
                 self._arrive,
-                released,
-                end,
-                engine.comm_ns,
-                engine.pickling_ns,
-                engine.pickled_bytes,
+                self._released,
+                self._end,
+                comm_ns,
+                pickling_ns,
+                pickled_bytes,
             )
-            engine.comm_ns = engine.pickling_ns = engine.pickled_bytes = 0
-            now = _time_of(engine)
+            now = self._now()
             if log.rest(now):
-                now = _time_of(engine)
+                now = self._now()
             log.begin(now)
         except OverflowError:
-            if kind == _SYNC:
+            if self._kind == _SYNC:
                 raise
             self._overflow()
         return 0
 
-
-def _time_of(engine: ObservedEngine) -> int:
-    """Return the time of this process, which may be virtual."""
-    return now_ns() if engine.clock is None else engine.clock.now()
+    def left(self, superstep: int, comm_ns: int, pickling_ns: int, pickled_bytes: int) -> int:
+        """Write the record of the last superstep of a sub-group, which the program has left."""
+        self.meet(comm_ns)
+        self._superstep, self._kind = superstep, _END
+        self._stack = self._stack_keys.number(0)
+        self._released = self._end = self._arrive
+        self.traffic.write(self.log)
+        self.write_record(comm_ns, pickling_ns, pickled_bytes)
+        if self._above is not None:
+            self.log.leave(self._above)
+        return 0

@@ -89,7 +89,7 @@ class Staging(Protocol):
         """End the superstep, that of the meeting, too; it is called if ``Meeting.has_staged``."""
 
 
-class Rare(Protocol):
+class SlowPath(Protocol):
     """What the engine leaves to the primitives in a superstep, since it is needed rarely.
 
     It does not hold the engine, which gives itself where it is needed.

@@ -8,14 +8,13 @@ from typing import Any, NoReturn
 from bsplib.backends.base import Port
 from bsplib.core.engine import Engine
 from bsplib.core.entries import Entry
-from bsplib.core.observed import EngineObserver, ObservedEngine
 from bsplib.errors import BspError
 from bsplib.transfers.checker import check_overlaps
 from bsplib.transfers.registry import Registry
 from bsplib.transfers.watch import Watch
 
 
-class Checking(EngineObserver):
+class Checking:
     """Compares the transfers of each superstep, and what they have to do with its arrays.
 
     Args:
@@ -40,13 +39,12 @@ class Checking(EngineObserver):
         self._data_of = data_of
         self._fail_for_good = fail_for_good
 
-    def meet(self, engine: ObservedEngine) -> int:
+    def meet(self, engine: Engine) -> None:
         """Do as :meth:`finish`, at the end of a superstep."""
         try:
             self.finish(engine)
         except BspError as error:
             self._fail_for_good(error)
-        return 0
 
     def finish(self, engine: Engine) -> None:
         """Report arrays of transfers that were changed, and warn of messages that were not read."""
@@ -58,7 +56,7 @@ class Checking(EngineObserver):
         if unread:
             self._watch.warn_of_unread(unread, members[engine.pid])
 
-    def arrived(self, engine: ObservedEngine) -> None:
+    def arrived(self, engine: Engine) -> None:
         """Report transfers that overlap."""
         self.compare(
             engine,
@@ -71,7 +69,6 @@ class Checking(EngineObserver):
             [*incoming], self._watch, self._registry, self._data_of, self._port.members, engine.pid
         )
 
-    def delivered(self, engine: ObservedEngine, kind: int, superstep: int) -> int:  # noqa: ARG002
+    def delivered(self) -> None:
         """Begin to watch the next superstep."""
         self._watch.begin(self._registry)
-        return 0

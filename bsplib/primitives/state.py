@@ -37,7 +37,7 @@ from bsplib.visible import text_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bsplib.core.observed import ObservedEngine, RecordingObserver
+    from bsplib.core.observed import RecordingObserver
     from bsplib.experiments.blocks import Passages
     from bsplib.machine import Machine
     from bsplib.primitives.checking import Checking
@@ -70,7 +70,7 @@ class GroupRecording(Protocol):
     observer: RecordingObserver
     """Writes a record of each superstep."""
 
-    def of_subgroup(self, engine: ObservedEngine, port: Port, partition: int, index: int) -> Self:
+    def of_subgroup(self, engine: Engine, port: Port, partition: int, index: int) -> Self:
         """Return the records of a sub-group.
 
         Args:
@@ -165,19 +165,12 @@ class GroupState(Calls):
         )
 
     def _new_engine(self, checks: Checks) -> Engine:
-        """Return the engine of the group: one that is observed, where anybody observes it."""
         port, recording = self._port, self._recording
-        recorder = None if recording is None else recording.observer
-        watched = recorder is not None or self._checking is not None
         buffer = SendBuffer(port.pid, port.nprocs, port.send_buffer_memory())
         others = (self._supersteps, checks, self._terms.check)
-        if not watched and port.clock is None:
-            return Engine(port.pid, port.nprocs, port.meeting(), buffer, *others)
-        from bsplib.core.observed import ObservedEngine  # noqa: PLC0415  # few runs are observed
-
-        engine = ObservedEngine(port.pid, port.nprocs, port.meeting(), buffer, *others)
-        traffic = None if recorder is None else recorder.traffic
-        engine.observe(port.clock, traffic, recorder, self._checking)
+        engine = Engine(port.pid, port.nprocs, port.meeting(), buffer, *others)
+        recorder = None if recording is None else recording.observer
+        engine.observe(port.clock, recorder, self._checking)
         return engine
 
     @property

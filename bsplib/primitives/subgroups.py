@@ -211,9 +211,6 @@ def _opened(bsp: _Group, index: int, pids: Sequence[int]) -> tuple[Any, ...]:
         bsp._fail(error)
     recording, engine = bsp._recording, bsp._engine
     if recording is not None:
-        from bsplib.core.observed import ObservedEngine  # noqa: PLC0415  # few runs are observed
-
-        assert isinstance(engine, ObservedEngine)
         recording = recording.of_subgroup(engine, port, bsp._partitions, index)
     return port, bsp._terms, bsp, recording, bsp._declined, (index, pids)
 

@@ -41,7 +41,7 @@ _KIND_WORDS = {
 class Supersteps:
     """What the engine of a group leaves to others, since it is needed rarely.
 
-    See :class:`bsplib.core.protocols.Rare` for the methods that the engine calls.
+    See :class:`bsplib.core.protocols.SlowPath` for the methods that the engine calls.
 
     Args:
         port: the process's connection to the others of the group.
@@ -163,7 +163,7 @@ class Supersteps:
         pending.write(self.data_of(pending.pid, next(self._answers[pending.pid])))
 
     def write_gaps(self, slot: int, first: int, values: Any) -> None:
-        """See :meth:`Rare.write_gaps`."""
+        """See :meth:`SlowPath.write_gaps`."""
         registration = self._registry.at(slot)
         write_gaps(registration, first // registration.itemsize, values)
 

@@ -9,8 +9,9 @@ from types import CodeType, FrameType
 
 from bsplib import call_site
 from bsplib.backends.base import Port
+from bsplib.core.engine import Engine
 from bsplib.core.log import Log, Usage
-from bsplib.core.observed import ObservedEngine, RecordingObserver, StackKeys, Traffic
+from bsplib.core.observed import RecordingObserver, StackKeys, Traffic
 from bsplib.recording.import_clock import ImportClock
 from bsplib.recording.records import Frame, GroupInfo, Stack
 from bsplib.recording.spool import Spool
@@ -152,6 +153,7 @@ class GroupRecords:
         self.observer = RecordingObserver(
             recorder.log(self._number, port.pid, port.members, opened_ns),
             above,
+            port.clock,
             Traffic(port.nprocs),
             recorder.stack_keys,
             recorder.stack_of_end,
@@ -159,9 +161,7 @@ class GroupRecords:
         )
         """Writes a record of each superstep."""
 
-    def of_subgroup(
-        self, engine: ObservedEngine, port: Port, partition: int, index: int
-    ) -> GroupRecords:
+    def of_subgroup(self, engine: Engine, port: Port, partition: int, index: int) -> GroupRecords:
         """See :meth:`bsplib.primitives.state.GroupRecording.of_subgroup`."""
         opened_ns = port.now()
         log = self.observer.log

@@ -12,13 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsplib.core.elements import (
-    count_elements,
-    deal_elements,
-    greatest,
-    read_elements,
-    write_elements,
-)
+from bsplib.core.elements import count_elements, deal_elements
 from bsplib.core.entries import index_bytes
 from bsplib.core.forms import decode_dtype
 from bsplib.errors import (
@@ -239,7 +233,7 @@ def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) ->
     if pids.ndim == 0:
         to, pid = None, int(pids)
         numbers = {pid: len(flat)} if 0 <= pid < nprocs else None
-        highest = greatest(flat)
+        highest = int(flat.view(np.uint64).max())  # a negative one is great then
     else:
         to = _numbers(pids)
         numbers, highest = _count(to, flat, nprocs)
@@ -347,9 +341,6 @@ def combine(array: Array, op: bytes | None, indices: Indices, values: Array) -> 
         indices: of the elements, in C order.
         values: one for each index, of the array's dtype.
     """
-    if op is None and array.flags.carray and indices.flags.aligned:
-        write_elements(array, indices, values)
-        return
     if array.flags.c_contiguous:
         flat: Array = array.reshape(-1)
         where: Any = indices
@@ -369,9 +360,8 @@ def read_at(array: Array, indices: Indices, values: Array) -> None:
         indices: of the elements, in C order.
         values: takes one for each index.
     """
-    flags = array.flags
-    if flags.c_contiguous and flags.aligned and indices.flags.aligned and values.flags.aligned:
-        read_elements(array, indices, values)
+    if array.flags.c_contiguous:
+        values[:] = array.reshape(-1)[indices]
     else:
         values[:] = array[np.unravel_index(indices, array.shape)]
 
@@ -384,7 +374,7 @@ def write_at(array: Array, positions: Indices, values: Array) -> None:
         positions: of the elements, in C order.
         values: one for each position.
     """
-    if array.flags.carray and array.dtype == values.dtype:
-        write_elements(array, positions, values)
+    if array.flags.c_contiguous:
+        array.reshape(-1)[positions] = values
     else:
         array.flat[positions] = values
