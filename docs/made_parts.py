@@ -58,9 +58,20 @@ def _entries(name: str, level: int, *, whole: bool) -> Iterator[str]:
     yield _entry(_found(owner), last, level, owner, whole=whole)
     if wanted:
         kind = _found(name)
-        for member, value in vars(kind).items():
-            if member[0] != "_" and (callable(value) or _is_method(value)) and value.__doc__:
-                yield _entry(kind, member, level + 1, name, whole=whole)
+        members = [
+            member
+            for member, value in vars(kind).items()
+            if member[0] != "_" and (callable(value) or _is_method(value)) and value.__doc__
+        ]
+        for member in members:
+            yield _entry(kind, member, level + 1, name, whole=True) if whole else _row(kind, member)
+
+
+def _row(kind: type, member: str) -> str:
+    """Return a row of a list: a member of a class with the first paragraph of its docstring."""
+    value = getattr(kind, member)
+    said = " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+    return f"- `{member}{_signature(value)}`: {_inline(said)}"
 
 
 def _is_method(value: object) -> bool:
