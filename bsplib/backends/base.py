@@ -166,7 +166,6 @@ class Port(ABC):
         """
 
     def reserve(self, nbytes: int, *, message: bool = False) -> int:
-        """See :meth:`Staging.reserve`."""
         (_, where, _), _ = self.stage(nbytes, -1, message=message)
         return where
 

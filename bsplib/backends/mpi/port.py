@@ -76,17 +76,14 @@ class MpiPort(Port):
         self._meetings = meetings(membership, self._payloads, self._posting, self._oblivious)
 
     def align_clocks(self, *, again: bool) -> Alignment:
-        """See :meth:`Port.align_clocks`."""
         return self._link.align_clocks(self.nprocs, again=again)
 
     # -- memory and payloads ----------------------------------------------------------------
 
     def meeting(self) -> Meeting:
-        """See :meth:`Port.meeting`."""
         return self._meeting
 
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
-        """See :meth:`Port.allocate`."""
         try:
             memory = (np.zeros if zero else np.empty)(nbytes + _ALIGNMENT, np.uint8)
         except (MemoryError, ValueError):  # of more bytes than a dimension can have
@@ -101,19 +98,16 @@ class MpiPort(Port):
         """See :meth:`Port.release`; it is freed with the last array that shows it."""
 
     def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:  # noqa: ARG002  # no difference
-        """See :meth:`Port.stage`."""
         return self._payloads.stage(nbytes, to)
 
     @with_own_errors
     def fetch(self, handle: Handle) -> memoryview:
-        """See :meth:`Port.fetch`."""
         return self._payloads.fetch(handle)
 
     # -- supersteps -------------------------------------------------------------------------
 
     @with_own_errors
     def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
-        """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         arrivals = self._meetings.exchange(entries, flags, stamp)
         self.released = self._meetings.released
         return arrivals
@@ -122,7 +116,6 @@ class MpiPort(Port):
     def exchange_oblivious(
         self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
-        """See :meth:`Port.exchange_oblivious`."""
         arrived = self._oblivious.exchange(entries, expected, stamp)
         self._meeting.released = self._oblivious.collector.released
         return arrived
@@ -145,7 +138,6 @@ class MpiPort(Port):
     # -- groups -----------------------------------------------------------------------------
 
     def split(self, ordinal: int, index: int, pids: Sequence[int]) -> MpiPort:
-        """See :meth:`Port.split`."""
         members = as_members([self.members[pid] for pid in pids])
         label = heads.label_of(self._membership.label, ordinal, index)
         return MpiPort(
@@ -154,7 +146,6 @@ class MpiPort(Port):
 
     @with_own_errors
     def close(self) -> None:
-        """See :meth:`Port.close`."""
         self._payloads.drop_staged()
         self._posting.leave()
         if self._membership.parent is not None:
@@ -164,7 +155,6 @@ class MpiPort(Port):
                 self._link.left_over.append(self)
 
     def try_to_release(self) -> bool:
-        """See :meth:`LeftGroup.try_to_release`."""
         collector = self._oblivious.collector
         collector.read_late()
         if not collector.has_read_all():

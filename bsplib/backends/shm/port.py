@@ -66,7 +66,6 @@ class ShmPort(Port):
     # -- memory ---------------------------------------------------------------------
 
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
-        """See :meth:`Port.allocate`."""
         start, is_zero = self._context.memory.heap.allocate(nbytes)
         memory = self._segment.view(start, nbytes)
         if zero and not is_zero:
@@ -74,7 +73,6 @@ class ShmPort(Port):
         return memory
 
     def release(self, memory: memoryview) -> None:
-        """See :meth:`Port.release`."""
         start = self._segment.byte_of(np.frombuffer(memory, np.uint8))
         assert start is not None  # it comes from allocate
         self._context.memory.heap.release(start)
@@ -85,31 +83,25 @@ class ShmPort(Port):
         return byte if byte is not None and area_of(byte) == self._context.pid else None
 
     def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview:  # noqa: ARG002  # all lie in one segment
-        """See :meth:`Port.reach`."""
         return self._segment.view(shared_address, nbytes)
 
     def staging(self) -> Leases:
-        """See :meth:`Port.staging`."""
         return self._leases
 
     def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:  # noqa: ARG002  # all can fetch it
-        """See :meth:`Port.stage`."""
         start = self._leases.reserve(nbytes, message=message)
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
 
     def fetch(self, handle: Handle) -> memoryview:
-        """See :meth:`Port.fetch`."""
         _, start, nbytes = handle
         return self._segment.view(start, nbytes)
 
     # -- meetings of all ------------------------------------------------------------
 
     def meeting(self) -> SharedMeeting:
-        """See :meth:`Port.meeting`."""
         return self._meeting
 
     def send_buffer_memory(self) -> Callable[[int], Block]:
-        """See :meth:`Port.send_buffer_memory`."""
         return self._leases.block_of_send_buffer
 
     # -- what a meeting leaves to the port: see Hooks -----------------------------------
@@ -187,7 +179,6 @@ class ShmPort(Port):
     def exchange_oblivious(
         self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
-        """See :meth:`Port.exchange_oblivious`."""
         self.prepare()
         self._meeting.has_to_prepare = True  # from now on: late posts have to be looked at
         self._oblivious.post(entries, self._leases.reserve, stamp)
@@ -199,11 +190,9 @@ class ShmPort(Port):
     # -- supersteps and sub-groups ------------------------------------------------------
 
     def end_superstep(self) -> None:
-        """See :meth:`Port.end_superstep`."""
         self._leases.end_superstep()
 
     def split(self, ordinal: int, index: int, pids: Sequence[int]) -> ShmPort:
-        """See :meth:`Port.split`."""
         pid = pids.index(self.pid)
         members = Membership(self._context, pids, pid, self._members, ordinal, index)
         return type(self)(self._context, members)
@@ -231,7 +220,6 @@ class ShmPort(Port):
         return True
 
     def close(self) -> None:
-        """See :meth:`Port.close`."""
         self._leases.close()
         self._try_to_leave()
         if self._members.may_be_given_back():

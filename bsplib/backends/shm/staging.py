@@ -176,7 +176,6 @@ class Leases:
     # -- memory for others ------------------------------------------------------------------
 
     def reserve(self, nbytes: int, *, message: bool = False) -> int:
-        """See :meth:`Staging.reserve`."""
         if self._open is None and nbytes >= LARGE:
             self._end_delivered(nbytes)
         staging_buffer = self._staging_buffer()

@@ -149,7 +149,6 @@ class SimPort(Port):
         self._read = 0  # oblivious supersteps of which nothing is left to be read
 
     def now(self) -> int:
-        """See :meth:`Port.now`."""
         return self.clock.now()
 
     def superstep(self) -> int:
@@ -157,7 +156,6 @@ class SimPort(Port):
         return max(self._meeting.superstep - 2, 0)
 
     def in_turn(self) -> None:
-        """See :meth:`Port.in_turn`."""
         self.check_current()
         self.clock.pause()
         self.clock.settle()
@@ -167,7 +165,6 @@ class SimPort(Port):
     # -- memory -----------------------------------------------------------------------
 
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:  # noqa: ARG002  # always zeroed
-        """See :meth:`Port.allocate`."""
         # A bytearray and not a numpy array: the base of a view then is the array of the
         # program, as in shared memory.
         try:
@@ -180,11 +177,9 @@ class SimPort(Port):
         start = -np.frombuffer(memory, np.uint8).ctypes.data % _ALIGNMENT
         return memoryview(memory)[start : start + nbytes]
 
-    def release(self, memory: memoryview) -> None:
-        """See :meth:`Port.release`."""
+    def release(self, memory: memoryview) -> None: ...
 
     def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:  # noqa: ARG002  # all can fetch it
-        """See :meth:`Port.stage`."""
         memory = np.empty(nbytes, np.uint8)
         where = address_of(memory)
         self._staged[0][where] = memory
@@ -192,7 +187,6 @@ class SimPort(Port):
         return (self.pid, where, nbytes), memory
 
     def fetch(self, handle: Handle) -> memoryview:
-        """See :meth:`Port.fetch`."""
         _, where, nbytes = handle
         return memoryview((ctypes.c_char * nbytes).from_address(where)).cast("B")
 
@@ -211,17 +205,14 @@ class SimPort(Port):
         return address
 
     def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview:  # noqa: ARG002
-        """See :meth:`Port.reach`."""
         return memoryview((ctypes.c_char * nbytes).from_address(shared_address)).cast("B")
 
     # -- meetings -----------------------------------------------------------------------
 
     def meeting(self) -> VirtualMeeting:
-        """See :meth:`Port.meeting`."""
         return self._meeting
 
     def send_buffer_memory(self) -> Callable[[int], Block]:
-        """See :meth:`Port.send_buffer_memory`."""
         return self._group.memory.allocate
 
     # -- what is rare at a meeting; see Hooks ---------------------------------------------
@@ -263,7 +254,6 @@ class SimPort(Port):
     def exchange_oblivious(
         self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
-        """See :meth:`Port.exchange_oblivious`."""
         self._ended_alone = True
         self.check_current()
         self.try_to_release()
@@ -293,7 +283,6 @@ class SimPort(Port):
         return len(superstep.posts) == self.nprocs and superstep.count[self.pid] < expected
 
     def look(self, number: int, pids: Collection[int]) -> dict[int, Post]:
-        """See :meth:`Posts.look`."""
         posts = self._group.oblivious[number].posts
         return {pid: self._post_of(posts[pid]) for pid in pids if pid in posts}
 
@@ -317,7 +306,6 @@ class SimPort(Port):
         return not self._meeting.looks_back
 
     def once(self, find: Callable[[], Found]) -> Found:
-        """See :meth:`Port.once`."""
         group = self._group
         if not group.looks:
             group.found = find()
@@ -331,7 +319,6 @@ class SimPort(Port):
     # -- supersteps and sub-groups --------------------------------------------------------
 
     def end_superstep(self) -> None:
-        """See :meth:`Port.end_superstep`."""
         self._meeting.end_superstep()
         together = not self._ended_alone
         self._ended_alone = False
@@ -343,13 +330,11 @@ class SimPort(Port):
             self._meeting.has_staged = bool(this)
 
     def split(self, ordinal: int, index: int, pids: Sequence[int]) -> SimPort:
-        """See :meth:`Port.split`."""
         members = as_members([self.members[pid] for pid in pids])
         key = (*self._key, ordinal, index)
         return SimPort(self._world, self._process, pids.index(self.pid), members, key)
 
     def close(self) -> None:
-        """See :meth:`Port.close`."""
         if not self._key:
             self._process.ended_ns = self._meeting.released
         if not self.try_to_release():
