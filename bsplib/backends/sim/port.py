@@ -177,7 +177,7 @@ class SimPort(Port):
         start = -np.frombuffer(memory, np.uint8).ctypes.data % _ALIGNMENT
         return memoryview(memory)[start : start + nbytes]
 
-    def release(self, memory: memoryview) -> None: ...
+    def release(self, memory: memoryview) -> None: ...  # Python frees it
 
     def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:  # noqa: ARG002  # all can fetch it
         memory = np.empty(nbytes, np.uint8)
