@@ -21,7 +21,7 @@ from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
 from bsplib.backends.mpi.launcher_environment import most_direct
 from bsplib.backends.mpi.receiving import Inbox, Inflow, Post
 from bsplib.backends.mpi.same_host import Inside
-from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Buffers, Sends
+from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Sends
 from bsplib.backends.mpi.waiting import LastLooks, RankWait, polls_of
 
 MOST_AHEAD = 64
@@ -80,7 +80,6 @@ class Link:
         self.failures: dict[int, int] = {}
         """Other ranks that have failed in this run, with the superstep in which each did."""
         self._last_looks = LastLooks()
-        self.buffers = Buffers()
         self.run = 0
         self.nprocs = 0
         self.memory = 0
@@ -125,9 +124,9 @@ class Link:
         if self._others:
             MPI.Prequest.Startall(self._all_receives)
         self.sends.clear()
-        self.unsent = Sends(comm, self.buffers)
+        self.unsent = Sends(comm)
         """Sends for which no superstep waits."""
-        self.inflows = [Inflow(comm, self.buffers) for _ in range(self.size)]
+        self.inflows = [Inflow(comm) for _ in range(self.size)]
         self._ahead = [0] * self.size
         self._uncredited = [0] * self.size
 

@@ -7,21 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+
+import numpy as np
 
 from bsplib.backends.base import Buffer, Handle, Sent
 from bsplib.backends.mpi.heads import MOST_BODY
 from bsplib.backends.mpi.membership import Membership
 from bsplib.backends.mpi.receiving import Payload, Post, body_of
 from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Sends
-
-
-class Staged(NamedTuple):
-    """A payload of this superstep for another process."""
-
-    memory: Buffer
-    buffer: Buffer
-    """The buffer that it is the beginning of."""
 
 
 class Payloads:
@@ -34,7 +27,7 @@ class Payloads:
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
         self._link = membership.link
-        self._staged: dict[int, list[Staged]] = {}
+        self._staged: dict[int, list[Buffer]] = {}
         self._numbers = [0] * membership.nprocs
         """Payloads that have been staged for each process."""
         self._here: dict[tuple[int, int], Payload] = {}
@@ -46,26 +39,22 @@ class Payloads:
     # -- to others --------------------------------------------------------------------------
 
     def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
-        buffer = self._link.buffers.take(nbytes)
-        memory = buffer[:nbytes]
+        memory = np.empty(nbytes, np.uint8)
         pid, number = self._membership.pid, self._numbers[to]
         self._numbers[to] = number + 1
         if to == pid:
-            self._here[to, number] = Payload(nbytes, memory, buffer)
+            self._here[to, number] = Payload(nbytes, memory)
         else:
-            self._staged.setdefault(to, []).append(Staged(memory, buffer))
+            self._staged.setdefault(to, []).append(memory)
         return (pid, number, nbytes), memory
 
-    def take_staged(self, to: int) -> tuple[int, Sequence[Staged]]:
+    def take_staged(self, to: int) -> tuple[int, Sequence[Buffer]]:
         """Return what has been staged for a process, after the number of the first payload."""
         staged = self._staged.pop(to, ())
         return self._numbers[to] - len(staged), staged
 
     def drop_staged(self) -> None:
-        """Give back memory of payloads that belong to no entry: their put has failed."""
-        for staged in self._staged.values():
-            for each in staged:
-                self._link.buffers.give(each.buffer)
+        """Forget payloads that belong to no entry: their put has failed."""
         self._staged = {}
 
     # -- for this process -------------------------------------------------------------------
@@ -114,13 +103,8 @@ class Payloads:
 
     def end_superstep(self) -> None:
         """Begin the next superstep: nobody reads payloads of the one before any more."""
-        if self._staged:
-            self.drop_staged()
-        if self._here_before or self._here:
-            for payload in self._here_before.values():
-                if payload.buffer is not None:
-                    self._link.buffers.give(payload.buffer)
-            self._here_before, self._here = self._here, {}
+        self.drop_staged()
+        self._here_before, self._here = self._here, {}
 
 
 # -- how one process sends its posts in one group: head, body and payloads ------------------------
@@ -146,9 +130,9 @@ class Posting:
         self._membership = membership
         self._link = link
         self._payloads = payloads
-        self.sends = Sends(link.comm, link.buffers)
+        self.sends = Sends(link.comm)
         link.sends.add(self.sends)
-        self._behind: list[tuple[int, memoryview | None, Sequence[Staged]]] = []
+        self._behind: list[tuple[int, memoryview | None, Sequence[Buffer]]] = []
         """Ranks whose heads have been sent, and what follows those heads."""
 
     def post(self, head: MakeHead, to: int, entries: Sent) -> None:
@@ -163,7 +147,7 @@ class Posting:
         """
         rank = self._membership.members[to]
         first, staged = self._payloads.take_staged(to)
-        body = body_of(entries, first, [len(each.memory) for each in staged])
+        body = body_of(entries, first, [len(each) for each in staged])
         packed = head(payloads=bool(staged), body_bytes=len(body))
         if len(body) <= MOST_BODY:
             self.sends.start(packed + body, rank, HEADS)
@@ -186,7 +170,7 @@ class Posting:
                 start(body, rank, BODIES)
         for rank, _, payloads in behind:
             for each in payloads:
-                start(each.memory, rank, PAYLOADS, each.buffer)
+                start(each, rank, PAYLOADS)
 
     def finish(self) -> None:
         """Wait until all that belongs to meetings is sent; let the rest go on."""

@@ -13,38 +13,24 @@ from mpi4py import MPI
 
 from bsplib.backends.base import Buffer, Sent
 from bsplib.backends.mpi.heads import MEET, MOST_BODY, OBLIVIOUS, ROUND, Head
-from bsplib.backends.mpi.sending import BODIES, PAYLOADS, PIECE_BYTES, Buffers
+from bsplib.backends.mpi.sending import BODIES, PAYLOADS, PIECE_BYTES
 
 
 class Payload:
     """A payload: one that another process sends here, or one of this process for itself."""
 
-    __slots__ = ("_among", "_requests", "buffer", "memory", "nbytes")
+    __slots__ = ("_among", "_requests", "memory", "nbytes")
 
-    def __init__(
-        self,
-        nbytes: int,
-        memory: Buffer | None = None,
-        buffer: Buffer | None = None,
-    ) -> None:
+    def __init__(self, nbytes: int, memory: Buffer | None = None) -> None:
         self.nbytes = nbytes
         self.memory = memory
         """Where it is, or will be; None before its receive has started."""
-        self.buffer = buffer
-        """The buffer in which it is; None where it has none of its own."""
         self._requests: list[MPI.Request] = []
         self._among: set[Payload] = set()
 
-    def receive(
-        self,
-        inflow: Inflow,
-        source: int,
-        tag: int,
-        memory: Buffer,
-        buffer: Buffer | None = None,
-    ) -> None:
+    def receive(self, inflow: Inflow, source: int, tag: int) -> None:
         """Start to receive it; it is among the unfinished ones of its inflow until it is here."""
-        self.memory, self.buffer = memory, buffer
+        self.memory = memory = np.empty(self.nbytes, np.uint8)
         if not self.nbytes:
             return
         comm, self._among = inflow.comm, inflow.unfinished
@@ -92,9 +78,8 @@ class Post:
 
     def receive_body(self, inflow: Inflow) -> None:
         """Start to receive a body that was not part of the head."""
-        nbytes = self.head.body_bytes
-        self._body = Payload(nbytes)
-        self._body.receive(inflow, self.source, BODIES, np.empty(nbytes, np.uint8))
+        self._body = Payload(self.head.body_bytes)
+        self._body.receive(inflow, self.source, BODIES)
 
     def has_body(self) -> bool:
         """Tell whether the body is here."""
@@ -128,14 +113,12 @@ class Inflow:
 
     Args:
         comm: of the job.
-        buffers: of this process.
     """
 
-    def __init__(self, comm: MPI.Intracomm, buffers: Buffers) -> None:
+    def __init__(self, comm: MPI.Intracomm) -> None:
         self.comm = comm
         self.unfinished: set[Payload] = set()
         """What is being received; a body counts as a payload here."""
-        self._buffers = buffers
         self._bodies: deque[Post] = deque()
         self._payloads: deque[Post] = deque()
         self._dropped: list[Payload] = []
@@ -174,8 +157,7 @@ class Inflow:
         while last in self._payloads:
             post = self._payloads.popleft()
             for payload in post.payloads or ():
-                buffer = self._buffers.take(payload.nbytes)
-                payload.receive(self, post.source, PAYLOADS, buffer[: payload.nbytes], buffer)
+                payload.receive(self, post.source, PAYLOADS)
 
     def drop(self) -> bool:
         """Receive for nobody what has not been received; tell whether nothing is left."""
