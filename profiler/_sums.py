@@ -6,12 +6,13 @@ end. Each node, edge and path of the call graph is such a set.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.profiler import limits
 from bsplib.profiler._by_step import BySuperstep, is_table
 from bsplib.profiler._numbering import (
     Ints,
@@ -23,7 +24,6 @@ from bsplib.profiler._numbering import (
     starts,
 )
 from bsplib.profiler.costs import METRICS, by_superstep, group_columns, record_costs
-from bsplib.profiler.limits import GraphWork
 from bsplib.profiler.summary import Cost, Summary
 from bsplib.profiler.window import RunWindow
 from bsplib.recording.records import Run
@@ -361,11 +361,23 @@ class RunSums:
         found: Ints = np.searchsorted(self.keys, different).astype(np.int64)
         return found[keys]
 
-    def work(self, parts: Iterable[frozenset[int]]) -> GraphWork:
-        """Return what the costs of parts take, which are given by their origins."""
+    def check(self, parts: Collection[frozenset[int]]) -> None:
+        """Refuse parts, given by their origins, whose costs would take gigabytes or minutes.
+
+        Raises:
+            TooLargeError: they would.
+        """
         cells = np.bincount(self._cells.origin, minlength=len(self.origins))
-        added = sum(int(cells[list(origins)].sum()) for origins in set(parts))
-        return GraphWork(len(self._cells.origin), added, self._groups.levels)
+        summed = sum(int(cells[list(origins)].sum()) for origins in set(parts))
+        groups, steps = self._groups, len(self._cells.origin)
+        # A pass over 1024 cells or groups, over a level of nested groups and over 64 cells of a
+        # part take no longer than a share takes memory.
+        each = self._nprocs + (steps + len(groups.size)) // 1024 + 16 * groups.levels
+        if len(parts) * each + summed // 64 > limits.MAX_SHARES:
+            raise limits.TooLargeError(
+                f"the call graph is too large to show: {len(parts)} nodes and edges for "
+                f"{self._nprocs} processes, with {steps} places of supersteps"
+            )
 
     def cost(self, origins: frozenset[int]) -> Cost:
         """Return the cost of the records of these origins (positions in ``self.origins``)."""

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import networkx
 import numpy as np
 
-from bsplib.profiler.limits import check_graph
 from bsplib.profiler.lines import is_comprehension
 from bsplib.profiler.summary import Cost, Summary
 from bsplib.profiler.survey import survey
@@ -206,8 +205,7 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
             if caller is not None:
                 parts[caller, key].add(origin)
 
-    origins_of = map(frozenset, (*passing.values(), *parts.values()))
-    check_graph(len(passing) + len(parts), run, sums.work(origins_of))
+    sums.check([frozenset(origins) for origins in (*passing.values(), *parts.values())])
     graph = networkx.DiGraph()
     for key in _down_the_tree(root, parts):
         cost = sums.cost(frozenset(passing[key]))

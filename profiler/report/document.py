@@ -10,7 +10,7 @@ from bsplib.profiler.account import PARTS
 from bsplib.profiler.critical import LOSS
 from bsplib.profiler.efficiency import scaling_among
 from bsplib.profiler.executed import executed_below
-from bsplib.profiler.limits import check_product
+from bsplib.profiler.limits import TooLargeError
 from bsplib.profiler.named import find
 from bsplib.profiler.own_threads import own_threads_s
 from bsplib.profiler.page_faults import page_faults
@@ -99,7 +99,11 @@ def _repeats(repeats: Repeats) -> Json:
 def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) -> Json:
     book, verdict = profile.book(), profile.verdict()
     names, waited = _listed(profile, choice, node), waiting_ns(profile.run)
-    check_product("nodes", len(names), "processes", profile.nprocs, MAX_SLICES)
+    if len(names) * profile.nprocs > MAX_SLICES:
+        raise TooLargeError(
+            f"the document would be too large: {len(names)} nodes times {profile.nprocs} processes "
+            f"are more than {MAX_SLICES}"
+        )
     return {
         **tables.facts(profile.run, profile.number),
         "repeat": profile.run.repeat,

@@ -36,30 +36,29 @@ def test_many_declared_processes_with_few_records_are_refused_without_memory(tmp
     finally:
         tracemalloc.stop()
     assert str(caught.value) == (
-        "the call graph is too large to show: 1502 nodes and edges times 65536 processes are "
-        "more than 8388608"
+        "the call graph is too large to show: 1502 nodes and edges for 65536 processes, with 500 "
+        "places of supersteps"
     )
 
 
 def test_many_nodes_of_many_supersteps_are_refused(monkeypatch):
-    monkeypatch.setattr(limits, "MAX_VISITS", 20)
-    with pytest.raises(limits.TooLargeError, match="11 nodes and edges times 3 places of super"):
-        build(lonely(1, "abc"))
+    monkeypatch.setattr(limits, "MAX_SHARES", 3 * 6146 - 1)
+    with pytest.raises(limits.TooLargeError, match="6146 nodes and edges for 1 processes, with 20"):
+        build(lonely(1, map(str, range(2048))))
 
 
 def test_nodes_that_are_passed_by_many_supersteps_are_refused(monkeypatch):
-    # The three supersteps of main are those of the line, which is common to its functions;
-    # each of these has one of them, as the edges to and from it have.
-    monkeypatch.setattr(limits, "MAX_SUMMED", 6)
-    assert len(build(lonely(1, "abc")).graph) == 5
-    monkeypatch.setattr(limits, "MAX_SUMMED", 5)
-    with pytest.raises(limits.TooLargeError, match="have 6 places of supersteps, more than 5"):
-        build(lonely(1, "abc"))
+    """Those of main are those of its line, too; each function has one, and the edges around it."""
+    monkeypatch.setattr(limits, "MAX_SHARES", 3002 + 2000 // 64)
+    assert len(build(lonely(1, map(str, range(1000)))).graph) == 1002
+    monkeypatch.setattr(limits, "MAX_SHARES", 3002 + 2000 // 64 - 1)
+    with pytest.raises(limits.TooLargeError):
+        build(lonely(1, map(str, range(1000))))
 
 
 def test_records_of_one_superstep_at_one_place_count_once(monkeypatch, script):
-    monkeypatch.setattr(limits, "MAX_SUMMED", 4)
+    monkeypatch.setattr(limits, "MAX_SHARES", 3 * 8 + 1)
     program = script(8)
-    for _ in range(4):
+    for _ in range(64):
         program.step("main")
     assert len(build(program.run()).graph) == 2

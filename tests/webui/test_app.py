@@ -120,7 +120,8 @@ def test_what_is_too_large_is_said_in_a_sentence(monkeypatch):
     answer = client.get("/traces/0/runs/0.json")
     assert (answer.status_code, answer.mimetype) == (503, "text/plain")
     assert answer.text == (
-        "the call graph is too large to show: 7 nodes and edges times 4 processes are more than 10"
+        "the call graph is too large to show: 7 nodes and edges for 4 processes, with 3 places of "
+        "supersteps"
     )
     monkeypatch.setattr(services, "describe_graph", lambda *_, **__: pytest.fail("tried twice"))
     assert client.get("/traces/0/runs/0.json").text == answer.text

@@ -99,7 +99,7 @@ def test_write_html_says_what_is_too_large(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "MAX_SHARES", 3)
     made = Script(4)
     step(made, (frame("main", 1, 2),), 1e-3)
-    with pytest.raises(BspError, match="too large to show: 3 nodes and edges times 4 processes"):
+    with pytest.raises(BspError, match="too large to show: 3 nodes and edges for 4 processes"):
         webui.write_html(Trace((run_of(made),)), tmp_path / "page.html")
     assert list(tmp_path.iterdir()) == []
 
