@@ -113,7 +113,7 @@ def _narrow(values: Ints) -> NDArray[np.integer]:
 
 def _index_of(run: Run) -> _StepIndex:
     taker = StepIndexer()
-    hand_out(run, [taker])
+    hand_out(run, taker.add)
     return taker.close()
 
 

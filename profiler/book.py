@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -64,7 +64,7 @@ from bsplib.recording.records import MAX_NUMBER
 from bsplib.recording.tables import ahead
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -465,22 +465,6 @@ class _SumsByKey:
             self.sums = np.add.reduceat(every[:, order], begins, axis=1)
 
 
-class BookTaker(Protocol):
-    """What takes in what is booked for one window of a run after the other."""
-
-    def add(self, booked: BookedWindow) -> None:
-        """Take in the next window."""
-
-
-class GraphTimes(NamedTuple):
-    """The times of the nodes and edges of a call graph."""
-
-    nodes: dict[str, Time]
-    """By id."""
-    edges: dict[tuple[str, str], Time]
-    """By caller and callee: the part of the callee that came through this caller."""
-
-
 class _Tails:
     """Tails of paths at some windows of a run, from which it can be booked on."""
 
@@ -578,15 +562,15 @@ class Book:
     @cached_property
     def sums(self) -> RootSums:
         """All that is booked, by process and by root."""
-        self.hand_out([])
+        self.hand_out()
         return self.sums
 
-    def hand_out(self, takers: Iterable[BookTaker]) -> None:
-        """Sum up all that is booked, and give each window to some takers in the same pass."""
+    def hand_out(self, *takers: Callable[[BookedWindow], None]) -> None:
+        """Sum up all that is booked, and give each window to some functions in the same pass."""
         sums = RootSums(self.run.nprocs, len(survey(self.run).sums.origins))
         for booked in self.by_window():
-            for taker in (sums, *takers):
-                taker.add(booked)
+            for taker in (sums.add, *takers):
+                taker(booked)
         self.sums = sums
 
     @property
@@ -638,8 +622,8 @@ class Book:
         parts = self.sums.by_origin[:, list(origins)].sum(axis=1)
         return Time(tuple(parts.tolist()), self.run.nprocs)
 
-    def of_graph(self, callgraph: CallGraph) -> GraphTimes:
-        """Return the times of the nodes and edges of the call graph of the run."""
+    def of_graph(self, callgraph: CallGraph) -> tuple[dict[str, Time], dict[tuple[str, str], Time]]:
+        """Return the times of the nodes of the call graph of the run, by id, and of its edges."""
         nodes: defaultdict[str, list[int]] = defaultdict(list)
         edges: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         for number, origin in enumerate(callgraph.origins):
@@ -647,7 +631,7 @@ class Book:
                 nodes[node].append(number)
             for edge in origin.edges:
                 edges[edge].append(number)
-        return GraphTimes(
+        return (
             {node: self.time_of(nodes[node]) for node in callgraph.graph},
             {edge: self.time_of(edges[edge]) for edge in callgraph.graph.edges},
         )

@@ -141,7 +141,7 @@ def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  
 def summed_up(run: Run, g: float, l: float, rule: str = "max") -> DepartureSums:  # noqa: E741
     """Return the departures of a run and their sums, as :func:`departures` describes it."""
     sums = DepartureSums(run, g, l, rule)
-    hand_out(run, [sums])
+    hand_out(run, sums.add)
     return sums
 
 

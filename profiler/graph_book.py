@@ -12,7 +12,7 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.book import Book, Time, book_of
 from bsplib.profiler.critical import descend
 from bsplib.profiler.efficiency import Efficiencies, efficiencies
-from bsplib.profiler.loss_records import FoundLosses, find, sum_up
+from bsplib.profiler.loss_records import find, savings_in
 from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
 from bsplib.profiler.times_on_machine import retimed
 from bsplib.profiler.verdict import Verdict, judge
@@ -122,18 +122,14 @@ class GraphBook:
         }
 
     @cached_property
-    def _found(self) -> FoundLosses:
-        return find(self.callgraph, self.book)
-
-    @cached_property
     def efficiencies(self) -> Efficiencies:
         """The efficiencies of the run."""
-        return efficiencies(self.book, self._found.alone_ns)
+        return efficiencies(self.book, savings_in(self.book).alone_ns)
 
-    @property
+    @cached_property
     def losses(self) -> tuple[Loss, ...]:
         """What the run loses, then what it could save; the greatest first, with their sentences."""
-        return self._found.losses
+        return find(self.callgraph, self.book)
 
     def verdict(self) -> Verdict:
         """Return what the elapsed time was lost for, in at most five sentences and a last one."""
@@ -163,7 +159,5 @@ def book_graph(callgraph: CallGraph, rates: Rates | None = None) -> GraphBook:
         (rates.g, rates.l, rates.rule, rates.ratio) == (own.g, own.l, own.rule, own.ratio)
     )
     book = book_of(callgraph.run if is_own else retimed(callgraph.run, rates), rates)
-    if book.savings is None:
-        sum_up(book)
-    times = book.of_graph(callgraph)
-    return GraphBook(callgraph, book, times.nodes, times.edges)
+    savings_in(book)
+    return GraphBook(callgraph, book, *book.of_graph(callgraph))

@@ -13,17 +13,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from posixpath import basename
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bsplib.recording.records import Doing
+from bsplib.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler.callgraph import Node
     from bsplib.recording.records import Frame, Run, Stack
 
 _INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3")
@@ -70,6 +73,16 @@ class LinePlace(NamedTuple):
     file: str
     line: int
     function: str
+
+    @property
+    def text(self) -> str:
+        """The line in words, to stand behind a verb in a sentence."""
+        return f"at line {self.line} of {visible(self.function)} ({visible(basename(self.file))})"
+
+    def inside(self, function: Node, _: int) -> str:
+        """Return the line in words, in a sentence that has named a function."""
+        is_here = (self.file, self.function) == (function.file, function.name)
+        return f"at line {self.line}" if is_here else self.text
 
 
 class Line(NamedTuple):

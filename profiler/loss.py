@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.book import Book, WorstSuperstep
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.profiler.loss_lines import CalledLine, Stretch
+    from bsplib.profiler.lines import LinePlace
+    from bsplib.profiler.loss_lines import Stretch
     from bsplib.recording.records import Run
 
 LEAST_SHARE = 0.05
@@ -125,7 +126,7 @@ class Loss:
     most_bytes: int = 0
     """For transfers: all bytes, and the greatest h of a process in one superstep; for pickles those
     that were made."""
-    line: CalledLine | Stretch | None = field(default=None, repr=False)
+    line: LinePlace | Stretch | None = field(default=None, repr=False)
     """Where it was computed or blocked, as far as that is known."""
 
     # -- what mending brings, and how it is told ---------------------------------------------------

@@ -18,11 +18,13 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler._numbering import preceding, rank_in_place
 from bsplib.profiler.kinds import PICKLING, SYSTEM
 from bsplib.profiler.lines import LinePlace, places_of
+from bsplib.profiler.mends import Steps
 from bsplib.recording.records import Doing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from bsplib.profiler._sums import RunSums
     from bsplib.profiler.account import Account, Ints
     from bsplib.profiler.callgraph import Node
     from bsplib.profiler.lines import BookedSamples
@@ -34,26 +36,7 @@ LEAST_SAMPLES = {"imbalance": 5, "blocked": 2, SYSTEM: 5, PICKLING: 2}
 """Fewer samples name no line, by what is looked for: what is blocked is seen less often."""
 
 
-class CalledLine(NamedTuple):
-    """A line of the program, and the call that led to it."""
-
-    place: LinePlace
-    caller: LinePlace | None
-
-    @property
-    def text(self) -> str:
-        """The line in words, to stand behind a verb in a sentence."""
-        file, line, function = self.place
-        name = fmt.visible(file.rpartition("/")[2])
-        return f"at line {line} of {fmt.visible(function)} ({name})"
-
-    def inside(self, function: Node, _: int) -> str:
-        """Return the line in words, in a sentence that has named a function."""
-        file, line, name = self.place
-        return f"at line {line}" if (file, name) == (function.file, function.name) else self.text
-
-
-def line_of(run: Run, inside: InsideLoss) -> CalledLine | Stretch | None:
+def line_of(run: Run, inside: InsideLoss) -> LinePlace | Stretch | None:
     """Return where in its supersteps a loss arises; None where it is not known.
 
     Only of computation that others wait for, and of time blocked: transfers and supersteps are
@@ -65,7 +48,7 @@ def line_of(run: Run, inside: InsideLoss) -> CalledLine | Stretch | None:
     return sampled or _stretch(run, inside.stretches)
 
 
-def _sampled(run: Run, inside: InsideLoss) -> CalledLine | None:
+def _sampled(run: Run, inside: InsideLoss) -> LinePlace | None:
     """Return the innermost line with most of the time of a loss; None if there is none."""
     excess = inside.excess()
     total = float(excess.clip(min=0).sum())
@@ -73,20 +56,13 @@ def _sampled(run: Run, inside: InsideLoss) -> CalledLine | None:
         return None
     sums: defaultdict[LinePlace, float] = defaultdict(float)
     depths: dict[LinePlace, int] = {}
-    callers: defaultdict[LinePlace, defaultdict[LinePlace | None, float]]
-    callers = defaultdict(lambda: defaultdict(float))
     for number in np.flatnonzero(excess).tolist():
-        places = list(dict.fromkeys(reversed(list(places_of(run.stacks[number])))))
+        places = dict.fromkeys(reversed(list(places_of(run.stacks[number]))))
         for depth, place in enumerate(places):
             sums[place] += excess[number]
             depths[place] = max(depths.get(place, 0), depth)
-            callers[place][places[depth - 1] if depth else None] += excess[number]
     most = [place for place, seconds in sums.items() if seconds >= _MOST * total]
-    if not most:
-        return None
-    place = max(most, key=lambda each: (depths[each], sums[each]))
-    through = callers[place]
-    return CalledLine(place, max(through, key=lambda each: through[each]))
+    return max(most, key=lambda each: (depths[each], sums[each]), default=None)
 
 
 def _stretch(run: Run, spent: Counter[tuple[int, int]]) -> Stretch | None:
@@ -116,29 +92,29 @@ class InsideLoss:
         """How many of them the loss has."""
         self._rows = self._here = 0
 
-    def add(self, looked_at: LookedAt, rows: Ints) -> None:
+    def add(self, window: LossWindow, rows: Ints) -> None:
         """Take in some records of a window."""
-        account, records = looked_at.account, looked_at.account.run.records
+        account, records = window.account, window.account.run.records
         spent = account.computing.blocked if self.what == "blocked" else account.computing.core
         stacks = len(account.run.stacks)
-        ends = (looked_at.stack_before[rows] + 1) * stacks + records["stack"][rows]
+        ends = (window.stack_before[rows] + 1) * stacks + records["stack"][rows]
         found = rank_in_place(ends)
         for key, ns in zip(found.tolist(), np.bincount(ends, spent[rows]).tolist(), strict=True):
             before, after = divmod(key, stacks)
             self.stretches[before - 1, after] += int(ns)
-        if looked_at.row_of_sample is not None:
-            self._add_samples(looked_at, rows, looked_at.row_of_sample)
+        if window.row_of_sample is not None:
+            self._add_samples(window, rows, window.row_of_sample)
 
-    def _add_samples(self, looked_at: LookedAt, rows: Ints, row_of_sample: Ints) -> None:
-        account, samples = looked_at.account, looked_at.samples
+    def _add_samples(self, window: LossWindow, rows: Ints, row_of_sample: Ints) -> None:
+        account, samples = window.account, window.samples
         belongs = np.zeros(len(account.step), bool)
         belongs[rows] = True
         here = np.zeros(len(account.h_max), bool)
         here[account.step[rows]] = True
         doing = samples["doing"] == _DOING.get(self.what, Doing.COMPUTING)
-        spent_s = looked_at.seconds
+        spent_s = window.seconds
         if self.what == SYSTEM:
-            doing, spent_s = looked_at.system_ns > 0, looked_at.system_ns / 1e9
+            doing, spent_s = window.system_ns > 0, window.system_ns / 1e9
 
         def add(seconds: NDArray[np.float64], chosen: NDArray[np.bool_]) -> int:
             kept = doing & chosen[row_of_sample]
@@ -157,20 +133,30 @@ class InsideLoss:
         return self._mine - self._rows / max(self._here, 1) * self._every
 
 
-class LookedAt:
-    """A window of a run, with what was executed in it."""
+class LossWindow:
+    """A window of a run, with what its losses are looked for in, and what was executed in it."""
 
     def __init__(
-        self, account: Account, samples: NDArray[np.void] | None, booked: BookedSamples | None
+        self,
+        account: Account,
+        sums: RunSums,
+        booked: BookedSamples | None,
+        samples: NDArray[np.void] | None,
     ) -> None:
-        """Find the samples of a window.
+        """Find the origins of the records and the samples of a window.
 
         Args:
             account: the account of the window.
-            samples: the samples of the run; None where it was not sampled.
-            booked: what they belong to; None where there are none.
+            sums: of the run, which know the origins.
+            booked: what the samples of the run belong to; None where there are none.
+            samples: these; None where it was not sampled.
         """
         self.account = account
+        self.records = records = account.run.records
+        self.steps = Steps(account)
+        origin = sums.origin_of(records[account.halo :])
+        self.origin: Ints = np.append(np.full(account.halo, -1), origin)
+        self.pid: Ints = records["pid"].astype(np.int64)
         self.row_of_sample: Ints | None = None
         """For each sample of the window the position of its record there."""
         if samples is not None and booked is not None and len(account.position):
@@ -181,14 +167,16 @@ class LookedAt:
             self.seconds = booked.seconds[inside].sum(axis=1)
             is_computing = self.samples["doing"] == Doing.COMPUTING
             self.system_ns = self.samples["system"] * is_computing
+            np.add.at(self.steps.system, self.row_of_sample, self.system_ns)
+            np.minimum(self.steps.system, account.computing.core, out=self.steps.system)
 
     @cached_property
     def stack_before(self) -> Ints:
         """The stack of the sync before each record, in its process; -1: there was none."""
-        records, before = self.account.run.records, self.account.before
+        before = self.account.before
         if len(self.account.run.groups) > 1:
-            before = preceding(records["pid"].astype(np.int64))
-        return np.where(before < 0, -1, records["stack"][before])
+            before = preceding(self.pid)
+        return np.where(before < 0, -1, self.records["stack"][before])
 
 
 _DOING = {"blocked": Doing.BLOCKED, PICKLING: Doing.CALL}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from bsplib.profiler.kinds import (
     SYSTEM,
     UNEVEN,
 )
-from bsplib.profiler.lines import BookedSamples, book_samples
+from bsplib.profiler.lines import LinePlace, book_samples
 from bsplib.profiler.loss import (
     BOUND_SHARE,
     LEAST_SHARE,
@@ -45,9 +45,8 @@ from bsplib.profiler.loss import (
 )
 from bsplib.profiler.loss_lines import (
     LEAST_SAMPLES,
-    CalledLine,
     InsideLoss,
-    LookedAt,
+    LossWindow,
     line_of,
 )
 from bsplib.profiler.mends import (
@@ -71,7 +70,6 @@ from bsplib.profiler.mends import (
     WITHOUT_PICKLES,
     WITHOUT_SYSTEM,
     LossRows,
-    Steps,
     excess_bytes,
     moved_ns,
     pickling_ns,
@@ -84,13 +82,12 @@ from bsplib.profiler.whatif import Replay
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Hashable
 
     from numpy.typing import NDArray
 
-    from bsplib.profiler._sums import RunSums
     from bsplib.profiler.account import Account, Ints
-    from bsplib.profiler.book import Book, BookedWindow, BookTaker
+    from bsplib.profiler.book import Book, BookedWindow
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.recording.records import Run
 
@@ -136,31 +133,29 @@ _FEWEST_MESSAGES = 5
 """A place that is passed fewer times by a process does not have too many messages."""
 
 
-class FoundLosses(NamedTuple):
-    """The losses of a run, and what it would take at best."""
-
-    losses: tuple[Loss, ...]
-    """What is lost, then what could be saved; the greatest first."""
-    alone_ns: int
-    """How long the supersteps would take with their useful computation only."""
-
-
-def sum_up(book: Book, takers: Iterable[BookTaker] = ()) -> None:
-    """Sum up all that is booked, and what could be saved, and give each window to some takers."""
+def sum_up(book: Book, *takers: Callable[[BookedWindow], None]) -> LossRecords:
+    """Sum up all that is booked, and what could be saved; give each window to some functions."""
     book.savings = LossRecords(book, savings_of(book.run))
-    book.hand_out([book.savings, *takers])
+    book.hand_out(book.savings.add, *takers)
+    return book.savings
 
 
-def find(callgraph: CallGraph, book: Book) -> FoundLosses:
+def savings_in(book: Book) -> LossRecords:
+    """Return what could be saved in a run; its book is summed up in the same pass, if need be."""
+    return book.savings or sum_up(book)
+
+
+def find(callgraph: CallGraph, book: Book) -> tuple[Loss, ...]:
     """Find the losses of a run, in another pass over its records if some are worth a look.
 
     Args:
         callgraph: the call graph of the run.
         book: its book, at any rates.
+
+    Returns:
+        What is lost, then what could be saved; the greatest first.
     """
-    if book.savings is None:
-        sum_up(book)
-    of_all = cast("LossRecords", book.savings)
+    of_all = savings_in(book)
     drafts, inside = drafts_of(callgraph, book), on_core_ns(book)
     least = LEAST_SHARE * inside
     worth = [each for each in drafts if each.ns >= _LOOKED_AT * inside][:_MOST_LOOKED_AT]
@@ -177,8 +172,7 @@ def find(callgraph: CallGraph, book: Book) -> FoundLosses:
         if _saved_as_others(whole) > _HIDDEN * sum(map(_saved_as_others, alone)):
             worth = [whole, *(each for each in worth if each not in alone)]
     if book.run.samples is not None:
-        joined = _joined(worth, lambda loss: loss.line)
-        worth = _joined(joined, lambda loss: _place(loss) if loss.ns < LEAST_SHARE * inside else 0)
+        worth = _joined(worth)
     rest = [each for each in drafts if not each.mended_ns]
     moved = sum(each.ns for each in transfers) / HALF
     is_bound = moved >= (BOUND_SHARE - LEAST_SHARE) * inside
@@ -195,7 +189,7 @@ def find(callgraph: CallGraph, book: Book) -> FoundLosses:
         tell(callgraph, book, loss)
     lost = sorted((*worth, *rest), key=lambda loss: -loss.ns)
     told.sort(key=lambda loss: -loss.gain_s)
-    return FoundLosses((*lost, *told), of_all.alone_ns)
+    return (*lost, *told)
 
 
 def _saved_as_others(loss: Loss) -> float:
@@ -220,20 +214,15 @@ def _together(callgraph: CallGraph, losses: list[Loss]) -> dict[Loss, list[Loss]
     return found
 
 
-def _place(loss: Loss) -> Hashable:
-    return loss.line.place if isinstance(loss.line, CalledLine) else None
-
-
-def _joined(losses: list[Loss], key_of: Callable[[Loss], Hashable]) -> list[Loss]:
+def _joined(losses: list[Loss]) -> list[Loss]:
     """Join losses of one kind and process that arise at the same line into the greatest.
 
     What is saved adds up, since their supersteps are not the same.
     """
     first: dict[Hashable, Loss] = {}
     for loss in losses:
-        place = key_of(loss)
-        is_sampled = place and isinstance(loss.line, CalledLine) and loss.habit != ONE_OFF
-        key = (loss.kind, loss.pids, place) if is_sampled else loss
+        is_sampled = isinstance(loss.line, LinePlace) and loss.habit != ONE_OFF
+        key = (loss.kind, loss.pids, loss.line) if is_sampled else loss
         whole = first.setdefault(key, loss)
         if whole is loss:
             continue
@@ -282,7 +271,7 @@ class LossRecords:
 
     def add_account(self, account: Account) -> None:
         """Take in the records of a window."""
-        window = _LossWindow(account, self._sums, self._booked, self._samples)
+        window = LossWindow(account, self._sums, self._booked, self._samples)
         before = np.zeros((len(self._mends), len(account.step)))
         after = np.zeros_like(before)
         for observed in self._observed:
@@ -303,27 +292,6 @@ class LossRecords:
         saved = self._replay.saved_ns().tolist() if self._mends else []
         for (observed, how), ns in zip(self._mends, saved, strict=True):
             observed.loss.mended_ns[how] = ns
-
-
-class _LossWindow(LookedAt):
-    """A window of a run, with what its losses are looked for in."""
-
-    def __init__(
-        self,
-        account: Account,
-        sums: RunSums,
-        booked: BookedSamples | None,
-        samples: NDArray[np.void] | None,
-    ) -> None:
-        super().__init__(account, samples, booked)
-        self.records = account.run.records
-        self.steps = Steps(account)
-        origin = sums.origin_of(self.records[account.halo :])
-        self.origin: Ints = np.append(np.full(account.halo, -1), origin)
-        self.pid: Ints = self.records["pid"].astype(np.int64)
-        if self.row_of_sample is not None:
-            np.add.at(self.steps.system, self.row_of_sample, self.system_ns)
-            np.minimum(self.steps.system, account.computing.core, out=self.steps.system)
 
 
 class _Observed:
@@ -354,7 +322,7 @@ class _Observed:
         self._bytes = np.zeros(2)
         self._by_origin: Counter[int] = Counter()
         self._count_of: Counter[int] = Counter()
-        self._late = WaitsOfMpi()
+        self._late: WaitsOfMpi | None = None
         self._greatest = -1
         what = loss.kind if loss.kind in {SYSTEM, PICKLING} else str(loss.part)
         is_sampled = what in LEAST_SAMPLES and not (what == PICKLING and run.is_interleaved)
@@ -363,7 +331,7 @@ class _Observed:
         )
         """What was executed where it took longer than elsewhere, and in all of its records."""
 
-    def rows(self, window: _LossWindow) -> LossRows | None:
+    def rows(self, window: LossWindow) -> LossRows | None:
         """Return the records of the loss in a window; None if there are none."""
         loss, account = self.loss, window.account
         if loss.kind == STEPS:
@@ -387,7 +355,7 @@ class _Observed:
             return None
         return LossRows(window.steps, found, is_rotating=loss.habit == ROTATING)
 
-    def add(self, window: _LossWindow, loss: LossRows) -> None:
+    def add(self, window: LossWindow, loss: LossRows) -> None:
         """Take in its records in a window."""
         if self.loss.kind == CORE:
             return
@@ -419,9 +387,11 @@ class _Observed:
             pid = window.pid[inside]
             self._core += np.bincount(pid, loss.core[inside], self._nprocs)
             self._there += int(self._leaves[window.origin[inside]].sum())
-            self._late.add_late(window.account.run, rows)
+            if window.account.run.waits is not None:
+                self._late = self._late or WaitsOfMpi()
+                self._late.add_late(window.account.run, window.account.run.waits, rows)
 
-    def _add_once(self, window: _LossWindow, rows: Ints, longer: Floats) -> None:
+    def _add_once(self, window: LossWindow, rows: Ints, longer: Floats) -> None:
         """Note which superstep bears most of it."""
         if self.loss.habit == ONE_OFF and longer[rows].max() > self._greatest:
             most = rows[longer[rows].argmax()]
@@ -429,7 +399,7 @@ class _Observed:
             self.loss.superstep = int(window.records["superstep"][most])
             self.loss.group = int(window.records["group"][most])
 
-    def _add_saving(self, window: _LossWindow, loss: LossRows) -> None:
+    def _add_saving(self, window: LossWindow, loss: LossRows) -> None:
         parts_of, rows = window.account.communication, loss.rows
         if self.loss.kind == STEPS:
             saved = parts_of.latency[rows]
@@ -476,7 +446,7 @@ class _Observed:
             is_far_more = max(h_out, h_in) > FAR_MORE * min(h_out, h_in)
             loss.kind = (FAN_IN if h_in > h_out else FAN_OUT) if is_far_more else UNEVEN
         if loss.part == _COMP:
-            loss.late = self._late.late()
+            loss.late = self._late.late() if self._late else ""
             if loss.habit == FIXED:
                 self._finish_others(callgraph)
 
@@ -487,7 +457,7 @@ class _Observed:
                 del self._by_origin[origin]
         if self._inside is not None:
             line = line_of(callgraph.run, self._inside)
-            loss.line = line if isinstance(line, CalledLine) else None
+            loss.line = line if isinstance(line, LinePlace) else None
             if loss.kind == SYSTEM and self._inside.samples < _FEWEST_MESSAGES:
                 self._by_origin.clear()
         loss.count = loss.passes

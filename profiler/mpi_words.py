@@ -31,11 +31,9 @@ class WaitsOfMpi:
         self._idle = self._for_messages = self._in_sends = 0
         """For how long others waited for the records: in all, at messages, and in sends."""
 
-    def add_late(self, run: Run, rows: Ints) -> None:
+    def add_late(self, run: Run, waits: NDArray[np.void], rows: Ints) -> None:
         """Take in who waited for some records, by their positions in a window."""
-        if run.waits is None:
-            return
-        mine = run.waits["record"][np.isin(run.waits["behind"], rows)]
+        mine = waits["record"][np.isin(waits["behind"], rows)]
         waiting = run.records[mine]
         idle = waiting["released"] - waiting["arrive"]
         at_messages = (waiting["kind"] == Kind.OBLSYNC) & _end_with(run, _OF_MESSAGES, waiting)

@@ -271,7 +271,7 @@ def picture_of(
         TraceError: the records of a process take more time than the run.
     """
     picture = TimePicture(book, most_rows=most_rows, most_bins=most_bins)
-    book.hand_out([picture])
+    book.hand_out(picture.add)
     return picture
 
 
@@ -302,19 +302,11 @@ class _Grid:
         return np.maximum(np.diff(until, axis=0), 0)
 
 
-class _LaidOut(NamedTuple):
-    """A window, what is booked in it by stretches of time, and what is lost in it."""
-
-    booked: BookedWindow
-    stages: list[dict[int, Floats]]
-    losses: tuple[_Lost, _Lost, _Lost]
-
-
 def _take_in(booked: BookedWindow, sums: Iterable[_StepSums | _TimeSums]) -> None:
     """Add a window to some sums."""
-    laid_out = _LaidOut(booked, _stages(booked), _lost(booked))
+    stages, losses = _stages(booked), _lost(booked)
     for each in sums:
-        each.add(laid_out)
+        each.add(booked, stages, losses)
 
 
 class _StepSums:
@@ -328,9 +320,8 @@ class _StepSums:
         self._carried, self._at = np.zeros(nprocs), -1
         """The h of the last column by process, which the next window may share."""
 
-    def add(self, laid_out: _LaidOut) -> None:
+    def add(self, booked: BookedWindow, stages: _Stages, losses: _Losses) -> None:
         """Take in a window."""
-        booked, stages, losses = laid_out
         picture, nprocs, window = self._picture, self._picture.book.run.nprocs, booked.window
         column = (picture.steps.positions(window) - self._low) // self._width
         seen = np.flatnonzero((column >= 0) & (column < len(self._amounts)))
@@ -381,7 +372,12 @@ class _Lost(NamedTuple):
     ns: Ints
 
 
-def _lost(booked: BookedWindow) -> tuple[_Lost, _Lost, _Lost]:
+_Losses = tuple[_Lost, _Lost, _Lost]
+_Stages = list[dict[int, "Floats"]]
+"""What is booked for the records of a window by stretches of time; see :func:`_stages`."""
+
+
+def _lost(booked: BookedWindow) -> _Losses:
     """Return what is lost while idle, by moving less than another process, and by oneself."""
     account, own, shares = booked.account, booked.own, booked.shares
     _, _, pid, cause = booked.roots_of(np.arange(len(shares.ns)))
@@ -422,9 +418,9 @@ class _TimeSums:
         self._sums, self._rates = np.zeros((2, *shape))
         """By layer and cell: what is in it, and at which rate the columns after it get more."""
 
-    def add(self, laid_out: _LaidOut) -> None:
+    def add(self, booked: BookedWindow, stages: _Stages, losses: _Losses) -> None:
         """Take in a window."""
-        booked, (between, before, waiting, after), (idle, uneven, _) = laid_out
+        (between, before, waiting, after), (idle, uneven, _) = stages, losses
         account = booked.account
         records = account.run.records[account.halo :]
         start, arrive, released, end = (
@@ -492,7 +488,7 @@ def _ended(account: Account) -> Ints:
     return np.where(is_first, start, account.run.records["end"][before]).astype(np.int64)
 
 
-def _stages(booked: BookedWindow) -> list[dict[int, Floats]]:
+def _stages(booked: BookedWindow) -> _Stages:
     """Divide what is booked for records by the stretches of their time, by layer.
 
     These are: since the superstep before, until the arrival, until the release, and until the end.

@@ -29,9 +29,11 @@ from bsplib.recording.records import MAX_NUMBER, NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
-    from bsplib.profiler.window import RunWindow, WindowTaker
+    from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
     Values = NDArray[np.float64]
@@ -97,33 +99,16 @@ def survey_with_steps(run: Run) -> None:
     """Sum up a run, and find its root supersteps in the same pass, which a timeline needs, too."""
     if run.is_fixed and _SURVEY not in run.derived:
         steps = StepIndexer()
-        once(run, _SURVEY, lambda: _survey(run, steps))
+        once(run, _SURVEY, lambda: _survey(run, steps.add))
         steps.keep(run)
 
 
-class _Surveyor:
-    """Takes in the windows of a run for its survey."""
-
-    def __init__(self, run: Run) -> None:
-        self._sums, self._times, self._facts = RunSums(run), CommunicationTimes(), RunFacts()
-        self._pairs = of_records if shares_cores(run) else of_supersteps
-
-    def add(self, window: RunWindow) -> None:
-        """Take in a window."""
-        self._sums.add(window)
-        self._times.add(*self._pairs(window))
-        self._facts.add(window)
-
-    def close(self) -> Survey:
-        """Return the survey, when all windows have been taken in."""
-        self._sums.close()
-        return Survey(self._sums, self._times, self._facts)
-
-
-def _survey(run: Run, *others: WindowTaker) -> Survey:
-    surveyor = _Surveyor(run)
-    hand_out(run, [surveyor, *others])
-    return surveyor.close()
+def _survey(run: Run, *others: Callable[[RunWindow], None]) -> Survey:
+    sums, times, facts = RunSums(run), CommunicationTimes(), RunFacts()
+    pairs = of_records if shares_cores(run) else of_supersteps
+    hand_out(run, sums.add, lambda window: times.add(*pairs(window)), facts.add, *others)
+    sums.close()
+    return Survey(sums, times, facts)
 
 
 def is_virtual(run: Run) -> bool:

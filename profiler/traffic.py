@@ -107,7 +107,7 @@ class RunTraffic:
         return self._summed(MatrixSums(self._run, chosen, senders, receivers, most))
 
     def _summed(self, sums: MatrixSums) -> Matrix:
-        hand_out(self._run, [sums])
+        hand_out(self._run, sums.add)
         return sums.matrix()
 
 

@@ -27,8 +27,8 @@ from bsplib.profiler.kinds import (
     STEPS,
     SYSTEM,
 )
+from bsplib.profiler.lines import LinePlace
 from bsplib.profiler.loss import LEAST_SHARE, Loss, in_main_ns, on_core_ns
-from bsplib.profiler.loss_lines import CalledLine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -264,7 +264,7 @@ def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
     if loss.line is not None:
         verb = {BLOCKED: "blocked", PICKLING: "sent"}.get(loss.kind, "computed")
         line = loss.line.inside(nodes[loss.chain[-2]]["node"], nodes[loss.chain[-1]]["node"].line)
-        phrases.append(_Phrase(f", {verb} {line}", 1 if isinstance(loss.line, CalledLine) else 3))
+        phrases.append(_Phrase(f", {verb} {line}", 1 if isinstance(loss.line, LinePlace) else 3))
     return phrases
 
 

@@ -9,7 +9,7 @@ record needs to know of the superstep before it, at the border of two windows, i
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from bsplib.recording.records import RECORD, TRAFFIC, Run, waits_among
 from bsplib.recording.tables import Columns, ahead, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -181,22 +181,15 @@ def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWi
             yield window
 
 
-class WindowTaker(Protocol):
-    """What takes in one window of a run after the other, to sum them up."""
-
-    def add(self, window: RunWindow) -> None:
-        """Take in the next window."""
-
-
-def hand_out(run: Run, takers: Sequence[WindowTaker]) -> None:
-    """Give all windows of a run to each of some takers.
+def hand_out(run: Run, *takers: Callable[[RunWindow], None]) -> None:
+    """Give all windows of a run, one after the other, to each of some functions.
 
     To read the windows takes as long as to sum them up, so that what is wanted together is
     summed up in one pass.
     """
     for window in ahead(map(_with_costs, windows(run))):
         for taker in takers:
-            taker.add(window)
+            taker(window)
 
 
 def _with_costs(window: RunWindow) -> RunWindow:

@@ -15,7 +15,6 @@ from bsplib.webui.timeline import SAVED_PICTURE, keep_saved
 from bsplib.webui.traffic import SavedTraffic
 
 if TYPE_CHECKING:
-    from bsplib.profiler.book import BookedWindow
     from bsplib.webui.opened_runs import OpenRun
 
 
@@ -35,17 +34,6 @@ def sum_up(opened: OpenRun) -> None:
 def _sum_up(opened: OpenRun) -> None:
     book, traffic = book_of(opened.run, opened.rates), SavedTraffic(opened)
     picture = TimePicture(book, **SAVED_PICTURE)
-    loss_records.sum_up(book, [picture, _SavedWindows(traffic)])
+    loss_records.sum_up(book, picture.add, lambda booked: traffic.add(booked.window))
     keep_saved(opened, picture)
     traffic.keep()
-
-
-class _SavedWindows:
-    """Hands the windows of a book to what takes in those of a run."""
-
-    def __init__(self, traffic: SavedTraffic) -> None:
-        self._traffic = traffic
-
-    def add(self, booked: BookedWindow) -> None:
-        """Take in the next window."""
-        self._traffic.add(booked.window)

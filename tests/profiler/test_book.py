@@ -57,19 +57,19 @@ def check(run, rates):
 def check_graph(book, run):
     """Check that leaves add up to functions, and functions to ``main``."""
     callgraph = build(run)
-    times = book.of_graph(callgraph)
-    main = times.nodes[callgraph.root]
+    nodes, edges = book.of_graph(callgraph)
+    main = nodes[callgraph.root]
     spent = book.by_process().sum(axis=1)
     assert main.ns == spent.sum() - spent[ENDS] - book.before.ns
     leaves = [
-        times.nodes[name]
+        nodes[name]
         for name, node in callgraph.graph.nodes(data="node")
         if node.kind == "cost_centre"
     ]
     assert np.array_equal(np.sum([leaf.parts for leaf in leaves], axis=0), main.parts)
-    for name, time in times.nodes.items():
+    for name, time in nodes.items():
         assert 0 <= time.loss_ns <= time.ns
-        callers = [times.edges[caller, name].parts for caller in callgraph.graph.pred[name]]
+        callers = [edges[caller, name].parts for caller in callgraph.graph.pred[name]]
         if callers:
             assert np.array_equal(np.sum(callers, axis=0), time.parts)
 

@@ -47,7 +47,7 @@ def judged(path, main, *args, nprocs=NPROCS, machine="ideal"):
     bsplib.run(main, *args, nprocs=nprocs, backend="sim", machine=machine, profile=path)
     (run,) = read_trace(path).runs
     callgraph, book = build(run), Book(run, rates_of_run(run))
-    losses = find(callgraph, book).losses
+    losses = find(callgraph, book)
     return Judged(book, losses, judge(callgraph, book, losses))
 
 

@@ -158,7 +158,6 @@ def test_one_line_that_loses_little_for_each_of_many_callers_has_one_sentence(sc
     (sentence,) = book_graph(build(sampled(program.run(), *slow)), FREE).verdict().sentences
     assert sentence.seconds == pytest.approx(300 * 45e-9)
     assert "computed at line 4 of busy (tools.py), by process 0" in sentence.text
-    assert sentence.line.caller.function == "f0"
 
 
 @pytest.mark.parametrize("names", [True, False])
