@@ -80,50 +80,28 @@ class Departures:
         """Return the supersteps that depart most, in seconds, in either direction."""
         return self.of(np.argsort(-np.abs(self.over_s), kind="stable")[:most])
 
-    def thinned(self, most: int) -> tuple[Departures, Ints]:
-        """Return about ``most`` supersteps, at most, that look like all of them in a plot.
+    def thinned(self, ranked: int = 0) -> Departures:
+        """Let the superstep that departs most stand for all with nearly the same look in a plot.
 
-        Of supersteps with nearly the same h, time and pattern, the one that departs most
-        stands for all. Nearly the same means the same cell of a logarithmic grid.
-
-        Returns:
-            The supersteps, and for how many each of them stands.
-        """
-        if self.count.sum() <= most:
-            return self, self.count
-        side = max(int((most / len(ExchangeSide)) ** 0.5), 1)
-        cells = _logarithmic(self.h, side) * side + _logarithmic(self.comm_s, side)
-        order = np.argsort(-np.abs(self.over_s), kind="stable")
-        cells = cells * len(ExchangeSide) + self.pattern
-        first = np.full(int(cells.max()) + 1, -1, np.int64)
-        first[cells[order[::-1]]] = order[::-1]  # of several the last one stays
-        count = np.bincount(cells, self.count).astype(np.int64)
-        return self.of(first[first >= 0]), count[count > 0]
-
-    def condensed(self, ranked: int) -> Departures:
-        """Let one superstep stand for all with the same h, time and pattern, which look the same.
-
-        Times are whole nanoseconds and repeat, so that far fewer remain of a long run.
+        Nearly the same means of the same pattern, and in the same cell of a logarithmic grid of h
+        and time.
 
         Args:
             ranked: number of supersteps, those that depart most, which remain in any case.
         """
-        _, first, same = np.unique(self._looks(), return_index=True, return_inverse=True)
-        kept = np.zeros(len(same), bool)
-        kept[np.argsort(-np.abs(self.over_s), kind="stable")[:ranked]] = True
+        farthest = np.argsort(-np.abs(self.over_s), kind="stable")
+        cells = np.stack([_cell(self.h), _cell(1e9 * self.comm_s), self.pattern])[:, farthest]
+        _, first, same = np.unique(cells, axis=1, return_index=True, return_inverse=True)
+        kept = np.arange(len(farthest)) < ranked
         kept[first] = False
-        count = np.ones(len(same), self.count.dtype)
-        count[first] = np.bincount(same, self.count) - np.bincount(same[kept], minlength=len(first))
+        count = self.count[farthest]
+        alone = np.bincount(same.ravel()[kept], count[kept], len(first))
+        count[first] = np.bincount(same.ravel(), count, len(first)) - alone
         kept[first] = True
-        rows = np.flatnonzero(kept)
-        return replace(self.of(rows), count=count[rows])
-
-    def _looks(self) -> Ints:
-        """Return a number of each superstep, the same for the same h, time and pattern."""
-        h, time = self.h.astype(np.int64), np.rint(self.comm_s * 1e9).astype(np.int64)
-        if int(h.max(initial=0)) >= _MOST_KEY // (int(time.max(initial=0)) + 1):
-            h, time = (np.unique(each, return_inverse=True)[1] for each in (h, time))
-        return (h * (int(time.max(initial=0)) + 1) + time) * len(ExchangeSide) + self.pattern
+        rows = np.sort(farthest[kept])
+        counted = np.zeros_like(count)
+        counted[farthest] = count
+        return replace(self.of(rows), count=counted[rows])
 
 
 def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  # noqa: E741  # the name in the field
@@ -147,10 +125,6 @@ def summed_up(run: Run, g: float, l: float, rule: str = "max") -> DepartureSums:
 
 MOST_RANKED = 10_000
 """Number of supersteps, those that depart most, that are told apart in a run of any length."""
-_MOST_KEPT = 2**17
-"""Supersteps that are kept one by one; of more, one stands for all that look the same."""
-_MOST_KEY = 2**60
-"""h and time are one number where their product is less, with room for the pattern."""
 
 
 class DepartureSums:
@@ -161,7 +135,6 @@ class DepartureSums:
         self._sums = survey(run).sums
         self._is_one_group = len(run.groups) == 1
         self._parts: list[Departures] = []
-        self._most = _MOST_KEPT
         self._over_s = np.zeros(len(self._sums.origins))
         self._count = np.zeros(len(self._sums.origins), np.int64)
 
@@ -171,11 +144,8 @@ class DepartureSums:
         self._parts.append(found)
         self._over_s += np.bincount(found.origin, found.over_s, len(self._over_s))
         self._count += np.bincount(found.origin, minlength=len(self._count))
-        if sum(len(part.h) for part in self._parts) > self._most:
-            kept = self.rows().condensed(MOST_RANKED)
-            self._parts = [kept]
-            # Those that differ remain; it is tried again when there are as many more as at first.
-            self._most = _MOST_KEPT + len(kept.h)
+        if sum(len(part.h) for part in self._parts) > 4 * MOST_RANKED:
+            self._parts = [self.rows().thinned(MOST_RANKED)]
 
     def rows(self) -> Departures:
         """Return the supersteps taken in so far, by group and number.
@@ -232,14 +202,7 @@ def _short(numbers: Ints) -> Ints:
     return numbers.astype(np.int32)
 
 
-def _logarithmic(values: Floats, steps: int) -> NDArray[np.int32]:
-    """Return on which of ``steps`` steps of a logarithmic scale each value lies, from 0."""
-    positive = values[values > 0]
-    if len(positive) == 0:
-        return np.zeros(len(values), np.int32)
-    low, high = np.log(positive.min()), np.log(positive.max())
-    logs = np.log(np.maximum(values, positive.min()))
-    scaled: NDArray[np.int32] = ((logs - low) / max(high - low, 1e-9) * (steps - 1)).astype(
-        np.int32
-    )
-    return scaled
+def _cell(values: Floats) -> Ints:
+    """Return in which step of an eighth of a power of 10 each value lies; below 1 in the first."""
+    cells: Ints = (8 * np.log10(np.maximum(values, 1.0))).astype(np.int64)
+    return cells

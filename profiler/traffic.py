@@ -77,45 +77,41 @@ class Matrix:
     """All transfers between different processes, also those outside the matrix."""
 
 
-class RunTraffic:
-    """The transfers of a run."""
+def matrix_of(
+    run: Run,
+    chosen: NDArray[np.bool_] | None = None,
+    senders: tuple[int, int] | None = None,
+    receivers: tuple[int, int] | None = None,
+    *,
+    most: int = MAX_BLOCKS,
+) -> Matrix:
+    """Return the matrix of the transfers of a run.
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    Args:
+        run: the run.
+        chosen: the records that count, one element for each record of the run; all if
+            None. A transfer belongs to the record of the process that asked for it: of
+            the sender for put and send, of the receiver for get.
+        senders: first and end of the range of pids in the rows; all if None.
+        receivers: the same for the columns.
+        most: greatest number of rows and of columns; where there are more processes, a
+            row or column is a block of processes.
+    """
 
-    def matrix(
-        self,
-        chosen: NDArray[np.bool_] | None = None,
-        senders: tuple[int, int] | None = None,
-        receivers: tuple[int, int] | None = None,
-        *,
-        most: int = MAX_BLOCKS,
-    ) -> Matrix:
-        """Return the matrix of transfers.
-
-        Args:
-            chosen: the records that count, one element for each record of the run; all if
-                None. A transfer belongs to the record of the process that asked for it: of
-                the sender for put and send, of the receiver for get.
-            senders: first and end of the range of pids in the rows; all if None.
-            receivers: the same for the columns.
-            most: greatest number of rows and of columns; where there are more processes, a
-                row or column is a block of processes.
-        """
-        if chosen is None and (senders, receivers, most) == (None, None, MAX_BLOCKS):
-            return once(self._run, _WHOLE, lambda: self._summed(MatrixSums(self._run)))
-        return self._summed(MatrixSums(self._run, chosen, senders, receivers, most))
-
-    def _summed(self, sums: MatrixSums) -> Matrix:
-        hand_out(self._run, sums.add)
+    def summed() -> Matrix:
+        sums = MatrixSums(run, chosen, senders, receivers, most)
+        hand_out(run, sums.add)
         return sums.matrix()
+
+    is_whole = chosen is None and (senders, receivers, most) == (None, None, MAX_BLOCKS)
+    return once(run, _WHOLE, summed) if is_whole else summed()
 
 
 _WHOLE = "matrix of the whole run"
 
 
 class MatrixSums:
-    """Takes in the windows of a run for a matrix; :meth:`RunTraffic.matrix` has the arguments."""
+    """Takes in the windows of a run for a matrix; :func:`matrix_of` has the arguments."""
 
     def __init__(
         self,
@@ -166,7 +162,7 @@ class MatrixSums:
         )
 
     def keep(self) -> None:
-        """Keep the matrix of the whole run for :meth:`RunTraffic.matrix`."""
+        """Keep the matrix of the whole run for :func:`matrix_of`."""
         once(self._run, _WHOLE, self.matrix)
 
 

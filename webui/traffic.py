@@ -9,7 +9,7 @@ import numpy as np
 
 from bsplib.profiler.departures import MOST_RANKED, DepartureSums, ExchangeSide, summed_up
 from bsplib.profiler.rates import fitted_to
-from bsplib.profiler.traffic import MatrixSums, RunTraffic
+from bsplib.profiler.traffic import MatrixSums, matrix_of
 from bsplib.webui.opened_runs import AddressError, records_through
 
 if TYPE_CHECKING:
@@ -42,10 +42,9 @@ def traffic(opened: OpenRun, query: Mapping[str, str]) -> Json:
     """
     part = opened.part(query)
     callgraph = opened.callgraph(part)
-    transfers = opened.once(f"traffic of {part}", lambda: RunTraffic(callgraph.run))
     chosen = records_through(callgraph, query["node"]) if "node" in query else None
     ranges = (_range_in(query, key) for key in ("senders", "receivers"))
-    return describe_matrix(transfers.matrix(chosen, *ranges), callgraph.run.nprocs)
+    return describe_matrix(matrix_of(callgraph.run, chosen, *ranges), callgraph.run.nprocs)
 
 
 def describe_matrix(matrix: Matrix, nprocs: int) -> Json:
@@ -77,7 +76,7 @@ def scatter(opened: OpenRun, query: Mapping[str, str]) -> Json:
         _departures_of(part), lambda: summed_up(callgraph.run, rates.g, rates.l, rates.rule)
     )
     found = sums.rows()
-    points, stands_for = found.thinned(MOST_POINTS)
+    points = found if found.count.sum() <= MOST_POINTS else found.thinned()
     return {
         "g": rates.g,
         "l": rates.l,
@@ -85,7 +84,7 @@ def scatter(opened: OpenRun, query: Mapping[str, str]) -> Json:
         "note": rates.note,
         "supersteps": int(found.count.sum()),
         "patterns": [pattern.name.lower().replace("_", "-") for pattern in ExchangeSide],
-        "points": {**_describe_points(callgraph, points), "count": stands_for.tolist()},
+        "points": {**_describe_points(callgraph, points), "count": points.count.tolist()},
         "farthest": _describe_points(callgraph, _farthest(callgraph, found)),
         "centres": _describe_centres(callgraph, sums),
     }

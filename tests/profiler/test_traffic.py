@@ -4,7 +4,7 @@ import pytest
 
 from bsplib.directions import Direction
 from bsplib.profiler.costs import h_relation
-from bsplib.profiler.traffic import RunTraffic
+from bsplib.profiler.traffic import matrix_of
 
 
 @pytest.fixture
@@ -19,14 +19,14 @@ def exchange(script):
 
 
 def test_rows_send_and_columns_receive(exchange):
-    matrix = RunTraffic(exchange).matrix()
+    matrix = matrix_of(exchange)
     assert matrix.bytes.tolist() == [[0, 0, 8], [3, 0, 5], [100, 0, 0]]
     assert matrix.messages.tolist() == [[0, 0, 1], [1, 0, 1], [1, 0, 0]]
     assert (matrix.total_bytes, matrix.total_messages) == (116, 4)
 
 
 def test_sums_of_rows_and_columns_are_h_out_and_h_in(exchange):
-    matrix = RunTraffic(exchange).matrix()
+    matrix = matrix_of(exchange)
     h_out, h_in = h_relation(exchange)
     assert matrix.h_out.total.tolist() == (h_out[:3] + h_out[3:]).tolist()
     assert matrix.h_in.total.tolist() == (h_in[:3] + h_in[3:]).tolist()
@@ -34,7 +34,7 @@ def test_sums_of_rows_and_columns_are_h_out_and_h_in(exchange):
 
 def test_a_get_belongs_to_the_record_that_asked(exchange):
     asked_by_0 = exchange.records["pid"] == 0
-    assert RunTraffic(exchange).matrix(asked_by_0).bytes.tolist() == [
+    assert matrix_of(exchange, asked_by_0).bytes.tolist() == [
         [0, 0, 8],
         [3, 0, 0],
         [0, 0, 0],
@@ -52,14 +52,14 @@ def crowd(script):
 
 
 def test_a_block_names_its_process_with_the_most_bytes(crowd):
-    matrix = RunTraffic(crowd).matrix(most=3)
+    matrix = matrix_of(crowd, most=3)
     assert matrix.h_in.total.tolist() == [3, 63, 1]
     assert matrix.h_in.most.tolist() == [1, 61, 1]
     assert matrix.h_in.pid.tolist() == [0, 4, 6]
 
 
 def test_a_part_of_the_matrix_is_divided_more_finely(crowd):
-    matrix = RunTraffic(crowd).matrix(senders=(2, 4), receivers=(3, 6), most=3)
+    matrix = matrix_of(crowd, senders=(2, 4), receivers=(3, 6), most=3)
     assert matrix.senders == (2, 4, 1)
     assert matrix.bytes.tolist() == [[1, 10, 0], [0, 11, 0]]
     assert matrix.h_out.total.tolist() == [11, 11]

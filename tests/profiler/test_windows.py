@@ -18,7 +18,7 @@ from bsplib.profiler.picture import picture_of
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.rates import Rates
 from bsplib.profiler.report.document import document
-from bsplib.profiler.traffic import RunTraffic
+from bsplib.profiler.traffic import matrix_of
 from bsplib.recording import stored, tables
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace, write_trace
@@ -70,9 +70,9 @@ def test_a_picture_and_traffic_of_many_windows_are_those_of_one(script, data, ro
         picture = picture_of(Book(run, Rates(g=1e-9, l=1e-9)), most_rows=most_rows)
         by_superstep = picture.by_superstep(0, picture.steps.count, 5)
         by_time = picture.by_time(0, picture.steps.ended_ns, 7)
-        points, counts = departures(run, 1e-9, 1e-9).thinned(4)
+        points = departures(run, 1e-9, 1e-9).thinned()
         pieces = [vars(each) for each in (by_superstep, by_time, points)]
-        return [*pieces, counts, vars(RunTraffic(run).matrix(run.records["pid"] > 0))]
+        return [*pieces, vars(matrix_of(run, run.records["pid"] > 0))]
 
     whole = shown()
     with pytest.MonkeyPatch.context() as patch:
