@@ -27,7 +27,7 @@ from bsplib.profiler.costs import (
     spent_by_phase,
 )
 from bsplib.profiler.hosts import ProcessNames
-from bsplib.profiler.limits import TooLargeError
+from bsplib.profiler.limits import check_file
 from bsplib.profiler.run_title import title_lines
 from bsplib.profiler.window import root_supersteps
 from bsplib.sync_kinds import Kind
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     Event = dict[str, Any]
 
-MOST_RECORDS = 400_000
-"""Greatest number of records: each takes about 500 bytes, and browsers read some 100 MB."""
 _PID = 1
 """All processes of a run are threads of one process of the format."""
 
@@ -53,11 +51,7 @@ def write(request: Request, file: BinaryIO) -> None:
         TooLargeError: there are too many records.
     """
     run = request.run
-    if len(run.records) > MOST_RECORDS:
-        raise TooLargeError(
-            f"a trace of events would be too large to open: {len(run.records)} records are more "
-            f"than {MOST_RECORDS}: choose a part with --supersteps A:B"
-        )
+    check_file(len(run.records), "records", size_bytes=500)
     file.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
     separator = b""
     for event in _events(request):

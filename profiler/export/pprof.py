@@ -18,7 +18,7 @@ import numpy as np
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import METRICS, record_costs
-from bsplib.profiler.limits import TooLargeError
+from bsplib.profiler.limits import check_file
 from bsplib.profiler.run_title import title_lines
 from bsplib.profiler.survey import elapsed_s
 from bsplib.sync_kinds import Kind
@@ -34,23 +34,17 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
 
-MOST_SAMPLES = 4_000_000
-"""Greatest number of call stacks times processes that used them."""
-
 _SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING = range(1, 7)
 _TIME_NANOS, _DURATION_NANOS, _COMMENT, _DEFAULT_SAMPLE_TYPE = 9, 10, 13, 14
 """Numbers of the fields of a Profile."""
 _MAPPING_ID = 1
 
 
-class _Strings:
-    """The table of strings of a profile, in which each string is there once."""
+class _Strings(dict[str, int]):
+    """The positions of strings in the table of a profile, in which each is there once."""
 
-    def __init__(self) -> None:
-        self.position = {"": 0}
-
-    def __getitem__(self, string: str) -> int:
-        return self.position.setdefault(string, len(self.position))
+    def __missing__(self, string: str) -> int:
+        return self.setdefault(string, len(self))
 
 
 def write(request: Request, file: BinaryIO) -> None:
@@ -60,11 +54,7 @@ def write(request: Request, file: BinaryIO) -> None:
         TooLargeError: there are too many samples.
     """
     weights = weights_of(request.callgraph, request.book.book)
-    if len(weights.pid) > MOST_SAMPLES:
-        raise TooLargeError(
-            f"the profile would be too large to open: {len(weights.pid)} samples are more than "
-            f"{MOST_SAMPLES}: choose a part with --supersteps A:B"
-        )
+    check_file(len(weights.pid), "samples", size_bytes=50)
     with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packing:
         for part in _profile(request.callgraph, weights):
             packing.write(part)
@@ -72,7 +62,7 @@ def write(request: Request, file: BinaryIO) -> None:
 
 def _profile(callgraph: CallGraph, weights: Weights) -> Iterator[bytes]:
     """Yield the fields of a Profile."""
-    strings = _Strings()
+    strings = _Strings({"": 0})
     for name, unit in VALUES:
         yield message(_SAMPLE_TYPE, number(1, strings[name]) + number(2, strings[unit]))
     # A label without a unit is lost where its number is 0, that of the first process.
@@ -83,7 +73,7 @@ def _profile(callgraph: CallGraph, weights: Weights) -> Iterator[bytes]:
         yield message(_LOCATION, _location(position, node))
         yield message(_FUNCTION, _function(position, node, strings))
     yield from _facts(callgraph.run, strings)
-    for string in strings.position:
+    for string in strings:
         yield text(_STRING, string)
 
 

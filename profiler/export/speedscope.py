@@ -17,7 +17,7 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.book import LOST
 from bsplib.profiler.costs import PHASES, spent_by_phase
 from bsplib.profiler.hosts import ProcessNames
-from bsplib.profiler.limits import TooLargeError
+from bsplib.profiler.limits import check_file
 from bsplib.profiler.run_title import title_lines
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from bsplib.profiler.export.request import Request
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-MOST_SAMPLES = 1_000_000
-"""Greatest number of samples: each takes about 30 bytes, and browsers read some 100 MB."""
 
 
 def write(request: Request, file: BinaryIO) -> None:
@@ -37,11 +35,7 @@ def write(request: Request, file: BinaryIO) -> None:
     """
     callgraph = request.callgraph
     samples = len(PHASES) * len(callgraph.run.table("records"))
-    if samples > MOST_SAMPLES:
-        raise TooLargeError(
-            f"the profile would be too large to open: {samples} samples are more than "
-            f"{MOST_SAMPLES}: choose a part with --supersteps A:B"
-        )
+    check_file(samples, "samples", size_bytes=30)
     document = {
         "$schema": SCHEMA,
         "exporter": "bsplib",

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.export import chrome
+from bsplib.profiler import limits
 from bsplib.profiler.limits import TooLargeError
 
 REQUIRED = {
@@ -104,6 +104,6 @@ def test_hostile_names_are_strings(hostile):
 
 
 def test_too_many_records_are_refused_with_the_way_out(broadcast, monkeypatch):
-    monkeypatch.setattr(chrome, "MOST_RECORDS", 100)
+    monkeypatch.setattr(limits, "MOST_BYTES", 50000)
     with pytest.raises(TooLargeError, match=r"more than 100: choose a part with --supersteps A:B"):
         broadcast.bytes("chrome", top=1)

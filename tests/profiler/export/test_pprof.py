@@ -7,6 +7,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler import limits
 from bsplib.profiler.export import pprof
 from bsplib.profiler.limits import TooLargeError
 
@@ -121,7 +122,7 @@ def test_hostile_names_are_strings_of_the_table(hostile):
 
 
 def test_too_many_samples_are_refused_with_the_way_out(broadcast, monkeypatch):
-    monkeypatch.setattr(pprof, "MOST_SAMPLES", 10)
+    monkeypatch.setattr(limits, "MOST_BYTES", 500)
     with pytest.raises(TooLargeError, match=r"more than 10: choose a part with --supersteps A:B"):
         broadcast.bytes("pprof", top=1)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.export import speedscope
+from bsplib.profiler import limits
 from bsplib.profiler.limits import TooLargeError
 
 UNITS = {"none", "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes"}
@@ -69,6 +69,6 @@ def test_hostile_names_are_strings(hostile):
 
 
 def test_too_many_samples_are_refused_with_the_way_out(broadcast, monkeypatch):
-    monkeypatch.setattr(speedscope, "MOST_SAMPLES", 100)
+    monkeypatch.setattr(limits, "MOST_BYTES", 3000)
     with pytest.raises(TooLargeError, match=r"more than 100: choose a part with --supersteps A:B"):
         broadcast.bytes("speedscope", top=1)
