@@ -24,7 +24,7 @@ from bsplib.recording.records import MPI_CALL
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -158,22 +158,14 @@ class CallGraph:
         return {node: self._sums.cost(origins) for node, origins in self.through(chain).items()}
 
 
-class _Key(NamedTuple):
-    """The fields that identify a node: all except the id."""
-
-    kind: str
-    name: str
-    file: str
-    line: int
-    sync: str
-
-    def id(self) -> str:
-        """Return the id of the node, in characters that DOT, HTML and URLs allow."""
-        text = "\0".join(map(str, self)).encode(errors="surrogatepass")
-        return "n" + hashlib.blake2b(text, digest_size=8).hexdigest()
+def _node(kind: str, name: str, file: str, line: int, sync: str = "") -> Node:
+    """Return a node with its id, in characters that DOT, HTML and URLs allow."""
+    text = "\0".join((kind, name, file, str(line), sync)).encode(errors="surrogatepass")
+    digest = hashlib.blake2b(text, digest_size=8).hexdigest()
+    return Node(f"n{digest}", kind, name, file, line, sync)
 
 
-_Callers = dict[_Key, _Key | None]
+_Callers = dict[Node, Node | None]
 """The nodes of an origin, from ``main`` to the leaf, each with its caller."""
 
 
@@ -197,32 +189,29 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
     sums = survey(run).sums
     callers = [_callers(run.stacks[stack], kind, library) for stack, kind in sums.origins]
     root, callers = _rooted(callers)
-    passing: defaultdict[_Key, set[int]] = defaultdict(set, {root: set()})
-    parts: defaultdict[tuple[_Key, _Key], set[int]] = defaultdict(set)
+    passing: defaultdict[Node, set[int]] = defaultdict(set, {root: set()})
+    parts: defaultdict[tuple[Node, Node], set[int]] = defaultdict(set)
     for origin, nodes in enumerate(callers):
-        for key, caller in nodes.items():
-            passing[key].add(origin)
+        for node, caller in nodes.items():
+            passing[node].add(origin)
             if caller is not None:
-                parts[caller, key].add(origin)
+                parts[caller, node].add(origin)
 
     sums.check([frozenset(origins) for origins in (*passing.values(), *parts.values())])
     graph = networkx.DiGraph()
-    for key in _down_the_tree(root, parts):
-        cost = sums.cost(frozenset(passing[key]))
-        graph.add_node(key.id(), node=Node(key.id(), *key), cost=cost)
-    for (caller, key), origins in parts.items():
-        graph.add_edge(caller.id(), key.id(), cost=sums.cost(frozenset(origins)))
-    ids = {key: key.id() for key in passing}
-    through = tuple(_origin(nodes, ids) for nodes in callers)
-    under = {ids[key]: frozenset(origins) for key, origins in passing.items()}
-    return CallGraph(graph, root.id(), run, through, sums, under)
+    for node in _down_the_tree(root, parts):
+        graph.add_node(node.id, node=node, cost=sums.cost(frozenset(passing[node])))
+    for (caller, node), origins in parts.items():
+        graph.add_edge(caller.id, node.id, cost=sums.cost(frozenset(origins)))
+    through = tuple(map(_origin, callers))
+    under = {node.id: frozenset(origins) for node, origins in passing.items()}
+    return CallGraph(graph, root.id, run, through, sums, under)
 
 
-def _origin(callers: _Callers, ids: Mapping[_Key, str]) -> CallOrigin:
+def _origin(callers: _Callers) -> CallOrigin:
     """Return an origin by the ids of its nodes."""
-    chain = tuple(ids[key] for key in _chain(callers))
-    edges = ((ids[caller], ids[key]) for key, caller in callers.items() if caller is not None)
-    return CallOrigin(chain, tuple(ids[key] for key in callers), tuple(edges))
+    edges = ((caller.id, node.id) for node, caller in callers.items() if caller is not None)
+    return CallOrigin(_chain(callers), tuple(node.id for node in callers), tuple(edges))
 
 
 def _callers(stack: Stack, kind: Kind, library: bool) -> _Callers:
@@ -232,9 +221,9 @@ def _callers(stack: Stack, kind: Kind, library: bool) -> _Callers:
     caller = None
     for frame in shown:
         if not is_comprehension(frame):
-            key = _Key("function", frame.function, frame.file, frame.first_line, "")
-            callers.setdefault(key, caller)
-            caller = key
+            node = _node("function", frame.function, frame.file, frame.first_line)
+            callers.setdefault(node, caller)
+            caller = node
     callers[_cost_centre(stack, shown, kind)] = caller
     return callers
 
@@ -244,7 +233,7 @@ def _of_program(stack: Stack) -> Stack:
     return tuple(frame for frame in stack if not frame.library) or stack[:1]
 
 
-def _cost_centre(stack: Stack, shown: Stack, kind: Kind) -> _Key:
+def _cost_centre(stack: Stack, shown: Stack, kind: Kind) -> Node:
     """Return the leaf of a stack: the innermost line shown, and the function that it called."""
     leaf = shown[-1]
     name = f"{posixpath.basename(leaf.file)} line {leaf.line}"
@@ -252,7 +241,7 @@ def _cost_centre(stack: Stack, shown: Stack, kind: Kind) -> _Key:
     if below < len(stack):
         name += f" · {stack[below].function.rpartition('.')[2]}"
     ending = Kind.SYNC if is_call_of_mpi(stack, kind) else kind  # the name of the call says how
-    return _Key("cost_centre", name, leaf.file, leaf.line, ending.name.lower())
+    return _node("cost_centre", name, leaf.file, leaf.line, ending.name.lower())
 
 
 def is_call_of_mpi(stack: Stack, kind: Kind) -> bool:
@@ -260,12 +249,12 @@ def is_call_of_mpi(stack: Stack, kind: Kind) -> bool:
     return stack[-1].file == MPI_CALL and kind != Kind.END
 
 
-def _rooted(callers: list[_Callers]) -> tuple[_Key, list[_Callers]]:
+def _rooted(callers: list[_Callers]) -> tuple[Node, list[_Callers]]:
     """Find the function with which all stacks begin; if there is none, add one above them."""
     tops = [next(iter(nodes)) for nodes in callers]
     if len(set(tops)) == 1 and tops[0].kind == "function":
         return tops[0], callers
-    root = _Key("function", "main", "", 0, "")
+    root = _node("function", "main", "", 0)
     # The root is given again at the end, in case a stack has a function with the same key.
     return root, [
         {root: None} | nodes | {top: root, root: None}
@@ -273,7 +262,7 @@ def _rooted(callers: list[_Callers]) -> tuple[_Key, list[_Callers]]:
     ]
 
 
-def _down_the_tree(root: _Key, edges: Iterable[tuple[_Key, _Key]]) -> list[_Key]:
+def _down_the_tree(root: Node, edges: Iterable[tuple[Node, Node]]) -> list[Node]:
     """Return the nodes in the order of the call tree."""
     calls = networkx.DiGraph()
     calls.add_node(root)
@@ -281,14 +270,14 @@ def _down_the_tree(root: _Key, edges: Iterable[tuple[_Key, _Key]]) -> list[_Key]
     return list(networkx.dfs_preorder_nodes(calls, root))
 
 
-def _chain(callers: _Callers) -> list[_Key]:
+def _chain(callers: _Callers) -> tuple[str, ...]:
     """Return the call chain from the root to the leaf.
 
     Where functions call each other in a cycle, those that are not needed to reach the
     leaf are left out.
     """
-    leaf = list(callers)[-1]
-    chain = [leaf]
-    while (caller := callers[chain[-1]]) is not None:
-        chain.append(caller)
-    return chain[::-1]
+    chain, caller = [], next(reversed(callers), None)
+    while caller is not None:
+        chain.append(caller.id)
+        caller = callers[caller]
+    return tuple(reversed(chain))

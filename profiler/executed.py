@@ -62,12 +62,8 @@ class Executed(NamedTuple):
     """The same in all, by pid."""
 
 
-class _Sampled(NamedTuple):
-    """A chain of functions, from the outermost one, and what was sampled there."""
-
-    chain: tuple[_Name, ...]
-    seconds: Floats
-    """By process and part."""
+_Sampled = tuple[tuple[_Name, ...], "Floats"]
+"""A chain of functions, from the outermost one, and what was sampled there by process and part."""
 
 
 def executed_below(callgraph: CallGraph) -> list[Executed]:
@@ -83,7 +79,7 @@ def executed_below(callgraph: CallGraph) -> list[Executed]:
     for centre, sampled in _by_centre(callgraph).items():
         leading = _leading(callgraph, centre)
         chains = [(_names(callgraph.run.stacks[stack], leading), sums) for stack, sums in sampled]
-        found[centre] = [_Sampled(*each) for each in chains if each[0]]
+        found[centre] = [each for each in chains if each[0]]
     whole_s = {centre: _total_s(sampled) for centre, sampled in found.items()}
     listed: list[Executed] = []
     for centre in sorted(found, key=lambda centre: -whole_s[centre])[:MOST_CENTRES]:
@@ -137,7 +133,7 @@ def _names(stack: Stack, leading: Set[_Name]) -> tuple[_Name, ...]:
 
 
 def _total_s(sampled: Iterable[_Sampled]) -> float:
-    return sum(float(each.seconds.sum()) for each in sampled)
+    return sum(float(seconds.sum()) for _, seconds in sampled)
 
 
 def _list_tree(
@@ -145,15 +141,14 @@ def _list_tree(
 ) -> None:
     """Append the functions that begin some chains to a list, each with those that it called."""
     by_first: defaultdict[_Name, list[_Sampled]] = defaultdict(list)
-    for each in sampled:
-        by_first[each.chain[0]].append(each)
+    for chain, seconds in sampled:
+        by_first[chain[0]].append((chain[1:], seconds))
     for name in sorted(by_first, key=lambda name: (-_total_s(by_first[name]), name)):
         mine = by_first[name]
         if (total_s := _total_s(mine)) < least_s or total_s == 0:
             continue
-        seconds = np.sum([each.seconds for each in mine], axis=0)
-        parts = LineSeconds(*seconds.sum(axis=0).tolist())
+        whole = np.sum([seconds for _, seconds in mine], axis=0)
+        parts = LineSeconds(*whole.sum(axis=0).tolist())
         position = len(listed)
-        listed.append(Executed(centre, caller, *name, parts, tuple(seconds.sum(axis=1).tolist())))
-        deeper = [each._replace(chain=each.chain[1:]) for each in mine if len(each.chain) > 1]
-        _list_tree(listed, centre, position, deeper, least_s)
+        listed.append(Executed(centre, caller, *name, parts, tuple(whole.sum(axis=1).tolist())))
+        _list_tree(listed, centre, position, [each for each in mine if each[0]], least_s)

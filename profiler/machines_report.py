@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -27,18 +27,6 @@ HERE = "this run"
 """Title of the column with the rates of the run itself."""
 MARK = "*"
 """Marks the cost centre that takes longest on a Machine."""
-
-
-class MachineColumn(NamedTuple):
-    """A Machine, and what the run takes there."""
-
-    title: str
-    book: GraphBook
-
-    @property
-    def rates(self) -> Rates:
-        """The figures of the Machine."""
-        return self.book.rates
 
 
 def print_machines(
@@ -71,13 +59,11 @@ def print_machines(
         except UsageError:
             gaps.append((name, machine))
     titles = {HERE: here} | {each.source: each for each in others if each != here}
-    columns = [
-        MachineColumn(title, book_graph(callgraph, rates)) for title, rates in titles.items()
-    ]
+    books = {title: book_graph(callgraph, rates) for title, rates in titles.items()}
     beside = max(1, (console.width - _NAME_WIDTH) // _COLUMN_WIDTH)
-    for first in range(0, len(columns), beside):
-        console.print(_table(callgraph, columns, range(first, first + beside), most))
-    for line in (*_assumptions(columns), *_left_out(gaps)):
+    for first in range(0, len(books), beside):
+        console.print(_table(callgraph, books, list(books)[first : first + beside], most))
+    for line in (*_assumptions(here, others), *_left_out(gaps)):
         console.print(Text(line), soft_wrap=True)
 
 
@@ -102,23 +88,23 @@ _COLUMN_WIDTH = 13
 
 
 def _table(
-    callgraph: CallGraph, columns: Sequence[MachineColumn], shown: range, most: int | None
+    callgraph: CallGraph, books: Mapping[str, GraphBook], shown: Sequence[str], most: int | None
 ) -> Table:
     """Return a table with the figures of the Machines, and below them the times of the nodes."""
-    here = [column for number, column in enumerate(columns) if number in shown]
+    here = [books[title] for title in shown]
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("", overflow="fold", min_width=_NAME_WIDTH - 4)
-    for column in here:
-        table.add_column(Text(column.title), justify="right", overflow="fold")
+    for title in shown:
+        table.add_column(Text(title), justify="right", overflow="fold")
     for title, cells in _figures(here):
         table.add_row(title, *cells)
     table.add_section()
-    nodes = sorted(callgraph.graph, key=lambda node: -_greatest_share(node, columns))
-    leaders = [_leader(column.book) for column in here]
+    nodes = sorted(callgraph.graph, key=lambda node: -_greatest_share(node, books.values()))
+    leaders = [_leader(book) for book in here]
     for node in nodes[:most]:
         cells = [
-            f"{MARK * (node == leader)} {fmt.seconds(column.book.nodes[node].time_s)}".strip()
-            for column, leader in zip(here, leaders, strict=True)
+            f"{MARK * (node == leader)} {fmt.seconds(book.nodes[node].time_s)}".strip()
+            for book, leader in zip(here, leaders, strict=True)
         ]
         table.add_row(Text(fmt.label(callgraph.graph.nodes[node]["node"])), *cells)
     if most is not None and len(nodes) > most:
@@ -127,23 +113,23 @@ def _table(
     return table
 
 
-def _figures(columns: Sequence[MachineColumn]) -> Iterator[tuple[str, list[str]]]:
+def _figures(books: Sequence[GraphBook]) -> Iterator[tuple[str, list[str]]]:
     """Yield the rows that tell the figures of the Machines and the totals of the run."""
-    rates = [column.rates for column in columns]
+    rates = [book.rates for book in books]
     yield "g for a byte", [fmt.seconds(each.g) for each in rates]
     yield "l", [fmt.seconds(each.l) for each in rates]
     yield "h of a process", [_RULES[each.rule] for each in rates]
     yield "computation takes", [f"{each.ratio:.3g}x" for each in rates]
-    yield "time in main", [fmt.seconds(column.book.main.time_s) for column in columns]
-    yield "lost of it", [fmt.seconds(column.book.main.loss_s) for column in columns]
+    yield "time in main", [fmt.seconds(book.main.time_s) for book in books]
+    yield "lost of it", [fmt.seconds(book.main.loss_s) for book in books]
 
 
 _RULES = {"max": "max in, out", "sum": "in + out"}
 
 
-def _greatest_share(node: str, columns: Sequence[MachineColumn]) -> float:
+def _greatest_share(node: str, books: Iterable[GraphBook]) -> float:
     """Return the greatest share that a node has in the time of the run on any Machine."""
-    return max(column.book.nodes[node].ns / (column.book.main.ns or 1) for column in columns)
+    return max(book.nodes[node].ns / (book.main.ns or 1) for book in books)
 
 
 def _leader(book: GraphBook) -> str:
@@ -152,14 +138,13 @@ def _leader(book: GraphBook) -> str:
     return max(leaves, key=lambda leaf: book.nodes[leaf].ns)
 
 
-def _assumptions(columns: Sequence[MachineColumn]) -> Iterator[str]:
+def _assumptions(rates: Rates, others: Sequence[Rates]) -> Iterator[str]:
     """Yield where the rates of the run itself come from, and what they lack."""
-    rates = columns[0].rates
     if rates.note:
         yield f"This run: {rates.note}"
     elif rates.source == FITTED:
         yield "This run: g and l were fitted to its communication times."
-    elif any(column.title == rates.source for column in columns[1:]):
+    elif any(each.source == rates.source and each != rates for each in others):
         yield f"This run: g and l were given to it, in place of those of {rates.source}."
     else:
         yield f"This run: g and l are those of {rates.source}."

@@ -27,16 +27,7 @@ _MOST_DISTANCES = 2**22
 """Pairs of lines whose distances are computed; of more lines only equal ones are matched."""
 
 
-class Match(NamedTuple):
-    """A node of two graphs, or of one of them."""
-
-    before: str | None
-    """Id of the node before; None if it is new."""
-    after: str | None
-    """Id of the node after; None if it vanished."""
-
-
-def match(before: CallGraph, after: CallGraph) -> list[Match]:
+def match(before: CallGraph, after: CallGraph) -> list[tuple[str | None, str | None]]:
     """Match the nodes of two call graphs.
 
     The roots are matched with each other. Of functions with the same qualified name, those
@@ -51,15 +42,16 @@ def match(before: CallGraph, after: CallGraph) -> list[Match]:
         after: the graph of the second run.
 
     Returns:
-        A match for each node: those of ``after`` in its order, then what vanished.
+        The ids of each node before and after, None where it is new or vanished: those of
+        ``after`` in its order, then what vanished.
     """
     pairs = {before.root: after.root}
     _match_functions(before, after, pairs)
     _match_cost_centres(before, after, pairs)
     came_from = {new: old for old, new in pairs.items()}
     return [
-        *(Match(came_from.get(node), node) for node in after.graph),
-        *(Match(node, None) for node in before.graph if node not in pairs),
+        *((came_from.get(node), node) for node in after.graph),
+        *((node, None) for node in before.graph if node not in pairs),
     ]
 
 
