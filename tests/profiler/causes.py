@@ -114,10 +114,13 @@ def busy_beside(count: int) -> Iterator[None]:
 
 
 def busy(seconds: float) -> float:
-    """Compute for some seconds of a core; return the seconds that it really was."""
+    """Compute for some seconds of a core; return the seconds that it really was.
+
+    To read the clock is a call of the system, which would take most of the time.
+    """
     began = time.thread_time()
     while time.thread_time() < began + seconds:
-        pass
+        sum(range(1000))
     return time.thread_time() - began
 
 
@@ -449,9 +452,11 @@ def is_absent(cause: Cause, planted_s: float) -> bool:
 def first_about(cause: Cause, verdict: Verdict) -> Sentence | None:
     """Return the first sentence if it names the cause, at its line.
 
-    Two causes that hide each other are of one size: either may be named first.
+    Two causes that hide each other are of one size: either may be named first. That processes wait
+    for a core, where others use them, is true, too.
     """
-    return next((each for each in verdict.sentences[: cause.planted] if _names(cause, each)), None)
+    told = [each for each in verdict.sentences if each.kind != CORE or cause.kind == CORE]
+    return next((each for each in told[: cause.planted] if _names(cause, each)), None)
 
 
 def doubts_about(cause: Cause, book: GraphBook, planted_s: float) -> list[str]:
