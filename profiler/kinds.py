@@ -12,3 +12,8 @@ KINDS = (
     *(BLOCKED, COMMUNICATION, SYSTEM, PICKLING),
 )
 """Kinds of losses: of computation the first three, of bytes the next three."""
+
+MOST = 0.5
+"""Most of something is this share of it."""
+LEAST_TOLD = 0.01
+"""What is a smaller share of the whole has no sentence of its own."""

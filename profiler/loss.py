@@ -27,6 +27,7 @@ from bsplib.profiler.kinds import (
     CORE,
     FIXED,
     MESSAGES,
+    MOST,
     ONE_OFF,
     PICKLING,
     ROTATING,
@@ -58,7 +59,6 @@ _SHARE_ALONE = 0.2
 _TOGETHER = 0.8
 """Share of the loss of those that lose as much as each other in the worst superstep, from which on
 they are named together."""
-_HALF = 0.5
 
 
 class LossSite(NamedTuple):
@@ -273,7 +273,7 @@ def _clusters(
     """Yield the clusters of what is lost at a call stack under a part of the account."""
     worst = _worst(book, part, origin)
     chain, left = callgraph.origins[origin].chain, by_pid
-    if worst.ns > _HALF * sum(by_pid.values()) and _passes(callgraph, chain) >= _LEAST_PASSES:
+    if worst.ns > MOST * sum(by_pid.values()) and _passes(callgraph, chain) >= _LEAST_PASSES:
         known = [record for record in worst.records if record[0] >= 0]
         if known:
             members = tuple((origin, position) for position, *_ in known)
@@ -309,7 +309,7 @@ def _alike(records: Iterable[tuple[int, int, int]]) -> tuple[int, ...]:
     for _, pid, ns in records:
         by_pid[pid] += ns
     most = max(by_pid.values(), default=0)
-    return tuple(sorted(pid for pid, ns in by_pid.items() if ns >= _HALF * most))
+    return tuple(sorted(pid for pid, ns in by_pid.items() if ns >= MOST * most))
 
 
 def _habits(
@@ -340,7 +340,7 @@ def _habits(
 
 def _is_team(shares: list[int], whole: int) -> bool:
     """Tell whether processes that lose alike in the worst superstep do so in all of them."""
-    return min(shares) >= _HALF * max(shares) and sum(shares) >= _TOGETHER * whole
+    return min(shares) >= MOST * max(shares) and sum(shares) >= _TOGETHER * whole
 
 
 # -- drafts of what could be saved -----------------------------------------------------------------

@@ -16,7 +16,7 @@ import numpy as np
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler._numbering import preceding, rank_in_place
-from bsplib.profiler.kinds import PICKLING, SYSTEM
+from bsplib.profiler.kinds import MOST, PICKLING, SYSTEM
 from bsplib.profiler.lines import LinePlace, places_of
 from bsplib.profiler.mends import Steps
 from bsplib.recording.records import Doing
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from bsplib.profiler.lines import BookedSamples
     from bsplib.recording.records import Run, Stack
 
-_MOST = 0.5
-"""A line, or a stretch, is named if this share of the loss is there."""
 LEAST_SAMPLES = {"imbalance": 5, "blocked": 2, SYSTEM: 5, PICKLING: 2}
 """Fewer samples name no line, by what is looked for: what is blocked is seen less often."""
 
@@ -61,7 +59,7 @@ def _sampled(run: Run, inside: InsideLoss) -> LinePlace | None:
         for depth, place in enumerate(places):
             sums[place] += excess[number]
             depths[place] = max(depths.get(place, 0), depth)
-    most = [place for place, seconds in sums.items() if seconds >= _MOST * total]
+    most = [place for place, seconds in sums.items() if seconds >= MOST * total]
     return max(most, key=lambda each: (depths[each], sums[each]), default=None)
 
 
@@ -72,7 +70,7 @@ def _stretch(run: Run, spent: Counter[tuple[int, int]]) -> Stretch | None:
         stack = run.stacks[before] if before >= 0 else None
         sums[stretch_of(stack, run.stacks[after])] += total
     best = max(sums, key=lambda stretch: sums[stretch])
-    if best.first == best.last or sums[best] < _MOST * sum(sums.values()):
+    if best.first == best.last or sums[best] < MOST * sum(sums.values()):
         return None
     return best
 

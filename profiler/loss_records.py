@@ -22,7 +22,9 @@ from bsplib.profiler.kinds import (
     FAN_IN,
     FAN_OUT,
     FIXED,
+    LEAST_TOLD,
     MESSAGES,
+    MOST,
     ONE_OFF,
     PICKLING,
     ROTATING,
@@ -108,17 +110,12 @@ _WAYS = {
     COMMUNICATION: (HALF_BYTES, EVEN_BYTES, STAGES),
 }
 """How a loss can be mended, by its kind, or by its part of the account; the usual way first."""
-_LOOKED_AT = 0.01
-"""Losses of a smaller share of the time in ``main`` are not looked at. Those below ``LEAST_SHARE``
-stand beside a node, and several of them at one line may have a sentence together."""
 _MOST_LOOKED_AT = 32
 """Losses that are looked at, the greatest of them: each takes memory for the records of a window.
 """
 _HIDDEN = 1.5
 """Losses at one place hide each other if to mend all of them saves this multiple of what to mend
 each of them alone does."""
-_FEW, _NOTHING = 0.5, 0.01
-"""Shares of the processes of a superstep, and of what others compute in it."""
 _MARKED = 0.1
 """A superstep in which it took less longer than this share of the longest time does not count."""
 _GROWTH = 2.0
@@ -158,7 +155,8 @@ def find(callgraph: CallGraph, book: Book) -> tuple[Loss, ...]:
     of_all = savings_in(book)
     drafts, inside = drafts_of(callgraph, book), on_core_ns(book)
     least = LEAST_SHARE * inside
-    worth = [each for each in drafts if each.ns >= _LOOKED_AT * inside][:_MOST_LOOKED_AT]
+    # Several below ``LEAST_SHARE`` at one line may have a sentence together.
+    worth = [each for each in drafts if each.ns >= LEAST_TOLD * inside][:_MOST_LOOKED_AT]
     together, transfers = _together(callgraph, worth), transfers_of(callgraph, book)
     if worth or transfers:
         records = LossRecords(book, [*worth, *together, *transfers], callgraph)
@@ -364,7 +362,7 @@ class _Observed:
             self._add_saving(window, loss)
             return
         if self.loss.part == _COMM:
-            longer = loss.above_others(loss.transfers[0] + loss.records["comm_calls"])
+            longer = loss.above_others(loss.transfers[0] + loss.calls)
         else:
             is_blocked = self.loss.part == _WAIT
             longer = loss.blocked_above_others if is_blocked else loss.core_above_others
@@ -468,12 +466,12 @@ class _Observed:
         loss = self.loss
         others = [pid for pid in range(self._nprocs) if pid not in loss.pids]
         mine = self._core[list(loss.pids)].mean()
-        if others and self._core[others].max() <= _NOTHING * mine:
+        if others and self._core[others].max() <= LEAST_TOLD * mine:
             loss.nothing_pids = tuple(others)
         elif callgraph.kind_of(loss.origins[0]) != Kind.OBLSYNC:
             # sender and receiver end that one at different calls anyway
             mean = self._there / max(loss.passes, 1)
-            loss.sharing = max(1, round(mean)) if mean <= _FEW * self._nprocs else 0
+            loss.sharing = max(1, round(mean)) if mean <= MOST * self._nprocs else 0
 
 
 def _change_s(longer: Floats) -> tuple[float, float] | None:

@@ -179,6 +179,13 @@ class LossRows:
         return (self.account.computing.blocked + self.account.calls.blocked).astype(np.float64)
 
     @cached_property
+    def calls(self) -> Floats:
+        """For how long it was in calls, neither blocked nor without a core."""
+        known = self.account.calls
+        took: Floats = (self.records["comm_calls"] - known.ready - known.blocked).astype(np.float64)
+        return took
+
+    @cached_property
     def core_above_others(self) -> Floats:
         """For how much longer than the others each of these records computed."""
         return self.above_others(self.core)
@@ -240,8 +247,7 @@ def _transfers_as_others(loss: LossRows) -> Saved:
     own, priced = loss.transfers
     usual = loss.usual(own)[loss.steps.of_record]
     price = loss.after(np.where(loss.inside, priced - usual, 0.0).clip(min=0))
-    calls = loss.above_others(loss.records["comm_calls"].astype(np.float64))
-    return Saved(np.maximum(price.before, calls), price.after)
+    return Saved(np.maximum(price.before, loss.above_others(loss.calls)), price.after)
 
 
 HALF = 0.5

@@ -8,13 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.kinds import LEAST_TOLD
 from bsplib.profiler.survey import elapsed_s
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
-
-LEAST_SHARE = 0.01
-"""What is a smaller share of the elapsed time of the processes has no sentence."""
 
 
 def own_threads_s(run: Run) -> float | None:
@@ -28,7 +26,7 @@ def own_threads_s(run: Run) -> float | None:
 def own_threads_sentence(run: Run) -> str:
     """Return the sentence about such waiting; empty where there is little, or it is not known."""
     waited_s, whole_s = own_threads_s(run), run.nprocs * elapsed_s(run)
-    if not waited_s or waited_s < LEAST_SHARE * whole_s:
+    if not waited_s or waited_s < LEAST_TOLD * whole_s:
         return ""
     processes = fmt.processes(run.nprocs)
     return (

@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.kinds import LEAST_TOLD
 from bsplib.profiler.survey import elapsed_s, is_virtual
 from bsplib.recording.records import NOT_MEASURED
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
-
-LEAST_SHARE = 0.01
-"""Steal that is a smaller share of the elapsed time of the cores has no sentence."""
 
 
 def steal_s(run: Run) -> float | None:
@@ -32,7 +30,7 @@ def steal_sentence(run: Run) -> str:
     if not stolen_s or not isinstance(cores, int) or cores < 1:
         return ""
     share = stolen_s / (cores * whole_s) if whole_s else 1.0
-    if share <= LEAST_SHARE:
+    if share <= LEAST_TOLD:
         return ""
     of = fmt.counted(cores, "core")
     return (

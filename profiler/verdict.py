@@ -20,7 +20,9 @@ from bsplib.profiler.kinds import (
     CORE,
     FAN_IN,
     FAN_OUT,
+    LEAST_TOLD,
     MESSAGES,
+    MOST,
     ONE_OFF,
     PICKLING,
     ROTATING,
@@ -42,12 +44,6 @@ MOST_WORDS = 30
 """Limit for the words of a sentence before it tells what the run would take."""
 BALANCED_SHARE = 0.1
 """A run that loses less than this share, and nowhere ``LEAST_SHARE``, is balanced."""
-_MOST_OF_IT = 0.5
-"""Share of the losses that lie below a function which is named for them, and of a loss that
-mending it has to save."""
-_LEAST_SAVED = 0.01
-"""A loss is hidden by others if to mend it alone saves a smaller share of the time in ``main``, and
-less than most of what is lost."""
 _LEAST_LISTED = 0.005
 """What is a smaller share is no part in the last sentence."""
 _SHORT = 1 / 3
@@ -128,7 +124,8 @@ def _tells_remedy(loss: Loss, book: Book) -> bool:
 
 
 def _saves_much(saved_s: float, loss: Loss, main_s: float) -> bool:
-    return saved_s > 0 and saved_s >= min(_LEAST_SAVED * main_s, _MOST_OF_IT * loss.seconds)
+    """Tell whether no other loss hides what mending saves: most of it, or as much as is told."""
+    return saved_s > 0 and saved_s >= min(LEAST_TOLD * main_s, MOST * loss.seconds)
 
 
 def _rest(book: Book, told: list[Loss]) -> Loss:
@@ -189,7 +186,7 @@ def _above_most_of_it(callgraph: CallGraph, book: Book) -> str:
         through = callgraph.through(chain)
         lost = {node: book.time_of(origins).loss_ns for node, origins in through.items()}
         most = max(lost, key=lambda node: lost[node], default="")
-        if not most or lost[most] < _MOST_OF_IT * whole:
+        if not most or lost[most] < MOST * whole:
             return chain[-1]
         chain.append(most)
 

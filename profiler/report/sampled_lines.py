@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.executed import Executed, executed_below
+from bsplib.profiler.kinds import LEAST_TOLD
 from bsplib.profiler.lines import PART_NAMES, PARTS, Line, LineSeconds, lines_of
 from bsplib.profiler.report.lines import print_wrapped
 from bsplib.profiler.survey import is_virtual
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from bsplib.profiler.profile import RunProfile
 
 MOST_LINES = 8
-_LEAST_SHARE = 0.01
-"""Lines with less of the whole are left out."""
 
 
 def print_places(profile: RunProfile, console: Console) -> None:
@@ -26,7 +25,7 @@ def print_places(profile: RunProfile, console: Console) -> None:
         print_wrapped(console, f"no line was sampled: {fmt.visible(reason)}")
     lines = [line for line in lines_of(profile.run) if line.own.total]
     whole_s = sum(line.own.total for line in lines)
-    shown = [line for line in lines if line.own.total >= _LEAST_SHARE * whole_s][:MOST_LINES]
+    shown = [line for line in lines if line.own.total >= LEAST_TOLD * whole_s][:MOST_LINES]
     if shown:
         print_wrapped(console, "lines that take most, average of the processes, from samples:")
     for line in shown:
@@ -64,7 +63,7 @@ def _parts(seconds: LineSeconds, nprocs: int) -> str:
     return ", ".join(
         f"{fmt.seconds(value / nprocs)} {PART_NAMES[part]}"
         for part, value in zip(PARTS, seconds, strict=True)
-        if value >= _LEAST_SHARE * seconds.total
+        if value >= LEAST_TOLD * seconds.total
     )
 
 

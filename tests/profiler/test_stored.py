@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 
+from bsplib.profiler.verdict import MOST_WORDS
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace, write_trace
 
@@ -53,6 +54,14 @@ def test_the_account_of_a_trace_adds_up(name):
         leaves = [node for node in run["nodes"] if node["kind"] == "cost_centre"]
         assert sum(node["loss_s"] for node in leaves) == pytest.approx(run["loss_s"])
         assert sum(node["time_s"] for node in leaves) == pytest.approx(run["time_s"])
+
+
+@each
+def test_no_sentence_about_a_trace_is_long(name):
+    for run in document(name)["runs"]:
+        for loss in (*run["losses"], *run["verdict"]):
+            before, _, _ = loss["text"].partition("; ")
+            assert len(before.split()) <= MOST_WORDS
 
 
 @each

@@ -6,14 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.mends import STAGES
 from bsplib.profiler.rates import FITTED, Rates
-from bsplib.profiler.verdict import MOST_SENTENCES
+from bsplib.profiler.verdict import MOST_SENTENCES, MOST_WORDS
 from bsplib.recording.records import Lifetime
 from bsplib.sync_kinds import Kind
+from tests.drawn import examples
+
+from .test_properties import programs
 
 FREE = Rates(g=0.0, l=0.0)
 DEAR_BYTES = Rates(g=1e-6, l=0.0)
@@ -245,6 +250,19 @@ def test_who_is_blocked_in_a_sub_group_is_named_there_with_all_who_wait(script):
     assert sentence.without_s == pytest.approx(400e-9)
 
 
+def test_to_sleep_in_a_call_is_not_saved_by_fewer_bytes(script):
+    program = script(2)
+    for _ in range(10):
+        program.step("main send", w=100, calls=[0, 200], puts=[(1, 0, 9)])
+    asleep = {"comp_cpu": [100, 100], "comm_cpu": [200, 50]}
+    book = measured(program, **asleep, comp_ready=[0, 0], comm_ready=[0, 0])
+    blocked, calls = book.verdict().sentences
+    assert (blocked.kind, blocked.who, blocked.seconds) == ("blocked", (1,), 10 * 150e-9)
+    assert blocked.without_s == pytest.approx(10 * 150e-9)
+    assert (calls.part, calls.who) == ("transfer_imbalance", (1,))
+    assert calls.as_others_s == pytest.approx(10 * 250e-9)
+
+
 def test_a_run_bound_by_communication_is_told_so_with_its_bytes_and_the_greatest_h(script):
     program = script(2)
     for _ in range(10):
@@ -319,3 +337,14 @@ def test_sentences_and_the_last_one_add_up_to_the_elapsed_time(script):
     told = sum(sentence.seconds for sentence in verdict.sentences) + verdict.rest.seconds
     assert told == pytest.approx(book.elapsed_s)
     assert verdict.rest.text.startswith("The other ")
+
+
+@examples(25)
+@given(st.data())
+def test_sentences_about_any_run_are_short_and_what_is_lost_adds_up(script, data):
+    book = book_graph(data.draw(programs(script, one_stack=False)).reading().callgraph)
+    for loss in (*book.losses, *book.verdict().sentences):
+        before, _, _ = loss.text.partition("; ")
+        assert len(before.split()) <= MOST_WORDS
+    lost = sum(loss.ns for loss in book.losses if loss.is_lost)
+    assert lost == book.main.loss_ns
