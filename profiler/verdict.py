@@ -33,7 +33,7 @@ from bsplib.profiler.lines import LinePlace
 from bsplib.profiler.loss import LEAST_SHARE, Loss, in_main_ns, on_core_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from bsplib.profiler.book import Book
     from bsplib.profiler.callgraph import CallGraph
@@ -233,7 +233,7 @@ def _told(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
         *_who(callgraph, loss),
         *_how_often(callgraph.run, loss),
         _Phrase(f" ({_why(loss)}"),
-        *([_Phrase(": asleep, or at a disk or lock", 5)] if loss.kind == BLOCKED else []),
+        *_why_more(loss),
         _Phrase(")"),
     ]
 
@@ -245,9 +245,12 @@ def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
     if len(names) == 1:
         return [_Phrase(f" {'after' if loss.part == 'ends' else 'in'} {names[0]}")]
     function, leaf = names
-    if nodes[loss.chain[-1]]["node"].sync == "end":
-        leaf += ", at its end"
-    phrases = [_Phrase(f" in {function} ({leaf})")]
+    is_end = nodes[loss.chain[-1]]["node"].sync == "end"
+    phrases = [
+        _Phrase(f" in {function} ({leaf}"),
+        _Phrase(", at its end" * is_end, 1),
+        _Phrase(")"),
+    ]
     if loss.sites:
         first, *others = loss.sites
         name = fmt.visible(nodes[first.function]["node"].name)
@@ -301,7 +304,7 @@ def _how_often(run: Run, loss: Loss) -> list[_Phrase]:
         return [_Phrase(f", where {fmt.counted(loss.count, 'message')} take longer than the work")]
     if loss.habit == ONE_OFF:
         inside = " of a sub-group" if loss.group and not run.is_interleaved else ""
-        return [_Phrase(f", most of it in superstep {loss.superstep}{inside}")]
+        return [_Phrase(f", most of it in superstep {loss.superstep}", 3), _Phrase(inside, 5)]
     if not loss.count or loss.passes < 2:
         return []
     often = f"{loss.count} of " if loss.count < loss.passes else ""
@@ -321,7 +324,6 @@ def _from_to(first_s: float, last_s: float) -> str:
 
 
 def _why(loss: Loss) -> str:
-    late = f", {loss.late}" if loss.late else ""
     if loss.kind == SYSTEM and loss.faults * _FAULT_NS >= loss.ns:
         return f"for {fmt.counted(loss.faults, 'page fault')}: memory that is new each time"
     if loss.kind == PICKLING:
@@ -331,12 +333,16 @@ def _why(loss: Loss) -> str:
         return f"{size} of objects pickled: send arrays"
     if loss.part == "transfer_imbalance":
         return f"{loss.habit} {loss.kind}" if loss.habit in {ROTATING, ONE_OFF} else loss.kind
-    if loss.part == "imbalance":
-        alone = ""
-        if loss.sharing:
-            alone = " in a branch of its own" if loss.sharing == 1 else " in a branch of their own"
-        return f"{loss.habit} straggler{alone}{late}"
-    return loss.kind
+    return f"{loss.habit} straggler" if loss.part == "imbalance" else loss.kind
+
+
+def _why_more(loss: Loss) -> Iterator[_Phrase]:
+    if loss.kind == BLOCKED:
+        yield _Phrase(": asleep, or at a disk or lock", 5)
+    if loss.sharing:
+        yield _Phrase(f" in a branch of {'its' if loss.sharing == 1 else 'their'} own", 4)
+    if loss.late:
+        yield _Phrase(f", {loss.late}", 3)
 
 
 def _of_cores(callgraph: CallGraph) -> str:

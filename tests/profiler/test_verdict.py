@@ -339,6 +339,21 @@ def test_sentences_and_the_last_one_add_up_to_the_elapsed_time(script):
     assert verdict.rest.text.startswith("The other ")
 
 
+def test_a_sentence_with_all_its_parts_is_short(script):
+    """A branch of few of many processes of several hosts, which is entered in a sub-group."""
+    program = script(12)
+    late = [pid for pid in range(12) if pid % 2]
+    for number in range(10):
+        with program.partition(12) as (every,):
+            places = ["main outer deep:7" if pid in late else "main outer:9" for pid in range(12)]
+            puts = [(pid, 0, 90) for pid in late if number == 5]
+            program.step(places, w=[100 * (pid in late) + 10 for pid in range(12)], group=every)
+            program.step(places, w=10, puts=puts, group=every, transfer=90 * (number == 5))
+    run = program.run(meta={"hosts": [f"host{pid}" for pid in range(12)]})
+    for loss in book_graph(build(run), Rates(g=1e-10, l=0.0)).losses:
+        assert len(loss.text.partition("; ")[0].split()) <= MOST_WORDS, loss.text
+
+
 @examples(25)
 @given(st.data())
 def test_sentences_about_any_run_are_short_and_what_is_lost_adds_up(script, data):
