@@ -144,8 +144,8 @@ class Account:
         self.step = by.of_record
         """For each record the number of its superstep."""
         self.behind, self.is_blamed = _with_blamed(run, _arrived_last(run, by))
-        """For each record the position of the record that it waited for; of those that
-        arrived last their own."""
+        """For each record the position of the record that it waited for, as
+        :func:`_arrived_last` finds it."""
         self.before = _before(run, by)
         """For each record the position of the one before it, of its process and group; or -1."""
         h_out, h_in = self.h_out_and_in = h_relation(run, self.step)
@@ -316,7 +316,8 @@ def _arrived_last(run: Run, by: BySuperstep) -> Ints:
     """Return for each record the one of its superstep whose arrival released it.
 
     That is the latest one that arrived no later than the release: after a global sync the last
-    of all, after an oblivious one the last of those that were waited for.
+    of all, of equals the one of the lowest pid, so that all go on from one path. After an oblivious
+    one it is the last of those that were waited for, and of those that waited for none their own.
     """
     records = run.records
     arrive, released = records["arrive"], records["released"]
@@ -326,7 +327,8 @@ def _arrived_last(run: Run, by: BySuperstep) -> Ints:
         step = by.of_record
         order = np.lexsort((-records["pid"], arrive, step))
         behind[early] = order[_latest(arrive[order], step[order], released[early], step[early])]
-    own = np.flatnonzero(arrive == released)  # they waited for nobody
+    # After an oblivious superstep those waited for nobody.
+    own = np.flatnonzero((arrive == released) & (records["kind"] != Kind.SYNC))
     behind[own] = own
     return behind
 

@@ -340,9 +340,9 @@ def _why_more(loss: Loss) -> Iterator[_Phrase]:
     if loss.kind == BLOCKED:
         yield _Phrase(": asleep, or at a disk or lock", 5)
     if loss.sharing:
-        yield _Phrase(f" in a branch of {'its' if loss.sharing == 1 else 'their'} own", 4)
+        yield _Phrase(f" in a branch of {'its' if loss.sharing == 1 else 'their'} own", 2)
     if loss.late:
-        yield _Phrase(f", {loss.late}", 3)
+        yield _Phrase(f", {loss.late}", 2)
 
 
 def _of_cores(callgraph: CallGraph) -> str:

@@ -19,6 +19,7 @@ from bsplib.profiler.callgraph import build
 from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.recording import tables
 from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
 from tests.bsplib.random_programs.checks import record
 from tests.bsplib.random_programs.generator import Narrow
 from tests.bsplib.random_programs.seeded import program_of
@@ -209,6 +210,18 @@ def late_in_both_groups(bsp):
         half.sync()
     bsp.charge((2 if bsp.pid == 3 else 0) * MS)
     bsp.sync()
+
+
+def test_what_came_before_a_sync_at_which_all_arrive_together_is_no_root(script):
+    program = script(2)
+    program.step("main f", w=[30, 10], waits=[0, 0], kind=Kind.OBLSYNC)
+    program.step("main g", w=[10, 30])
+    program.step("main h", w=[10, 60])
+    book = check(program.run(), RATES)
+    (loss,) = book.sums.losses
+    assert (loss.pid, loss.ns) == (1, 50)
+    (booked,) = book.by_window()
+    assert len(booked.tail.nodes.pid) <= 3
 
 
 def test_late_processes_of_groups_side_by_side_share_what_is_lost(tmp_path):
