@@ -71,7 +71,7 @@ left of the idle time goes where the rest of it went. Only where processes wait 
 that never wait are paths longer, and the last supersteps there are like the ones before."""
 _LATE = 10
 """Processes that arrive in the last tenth of a wait share it."""
-_MOST_KEPT = 2**14
+_MOST_KEPT = 2**11
 """Nodes of the tail, before its older ones are summed up by cost centre."""
 _NOWHERE = -(2**62)
 """The rank of node 0, at which all paths begin."""
