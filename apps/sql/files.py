@@ -6,7 +6,7 @@ completely or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -60,12 +60,16 @@ def scan(
         what = "the table"
         check_columns(source.column_names, columns, what)
         chosen = source.select(list(columns or source.column_names))
-        table, places = blocks_of(chosen, block, bsp.pid, bsp.nprocs)
+        table = blocks_of(chosen, block, bsp.pid, bsp.nprocs)
     else:
         path = Path(source)
         what = path.name
-        table, places = read_blocks(path, columns, block, bsp.pid, bsp.nprocs)
-    rows = from_arrow(table, places, what)
+        table = read_blocks(path, columns, block, bsp.pid, bsp.nprocs)
+
+    def place_of(row: int) -> int:
+        return (row // block * bsp.nprocs + bsp.pid) * block + row % block
+
+    rows = from_arrow(table, place_of, what)
     charge_values(bsp, rows.values)
     return share_words(bsp, rows)
 
@@ -89,7 +93,7 @@ def share_words(bsp: bsplib.Group, relation: Relation) -> Relation:
 
 def read_blocks(
     path: Path, columns: Sequence[str] | None, block: int, pid: int, nprocs: int
-) -> tuple[pa.Table, NDArray[np.int64]]:
+) -> pa.Table:
     """Read the rows of a file whose blocks fall to one process.
 
     Args:
@@ -99,9 +103,6 @@ def read_blocks(
         block: rows of a block; block i falls to process i mod p.
         pid: the process.
         nprocs: p.
-
-    Returns:
-        The rows, and where they stand in the file.
 
     Raises:
         QueryError: there is no such file, it cannot be read, or a column is missing.
@@ -114,10 +115,8 @@ def read_blocks(
         return blocks_of(table.select(columns or table.column_names), block, pid, nprocs)
 
 
-def blocks_of(
-    table: pa.Table, block: int, pid: int, nprocs: int, first: int = 0
-) -> tuple[pa.Table, NDArray[np.int64]]:
-    """Return the rows of a table whose blocks fall to one process, and where they stand.
+def blocks_of(table: pa.Table, block: int, pid: int, nprocs: int, first: int = 0) -> pa.Table:
+    """Return the rows of a table whose blocks fall to one process.
 
     Args:
         table: rows in a row of a relation.
@@ -127,8 +126,7 @@ def blocks_of(
         first: position of the first row in the relation.
     """
     places = np.arange(first, first + table.num_rows)
-    mine = places // block % nprocs == pid
-    return table.filter(pa.array(mine)), places[mine]
+    return table.filter(pa.array(places // block % nprocs == pid))
 
 
 def check_columns(there: Sequence[str], wanted: Sequence[str] | None, what: str) -> None:
@@ -178,14 +176,12 @@ def _writer(path: Path, schema: pa.Schema) -> Any:
 # -- columns and Arrow ----------------------------------------------------------------------------
 
 
-def from_arrow(
-    table: pa.Table, places: NDArray[np.int64] | None = None, what: str = ""
-) -> Relation:
+def from_arrow(table: pa.Table, place_of: Callable[[int], int] = int, what: str = "") -> Relation:
     """Return the rows of an Arrow table; strings are positions among those that are here.
 
     Args:
         table: of integers, floats, dates and strings.
-        places: where the rows stand in the relation, for errors.
+        place_of: returns where a row stands in the relation, for errors.
         what: the relation, for errors.
 
     Raises:
@@ -195,7 +191,7 @@ def from_arrow(
     for name, chunked in zip(table.column_names, table.columns, strict=True):
         where = f"{what}: column {name!r}" if what else f"column {name!r}"
         columns[name] = _from_arrow(_in_one(chunked), where)
-        _refuse_nan(columns[name], places, where)
+        _refuse_nan(columns[name], place_of, where)
     return Relation(columns)
 
 
@@ -259,10 +255,9 @@ def _in_one(chunked: pa.ChunkedArray) -> pa.Array:
     return whole.chunk(0) if whole.num_chunks else pa.array([], chunked.type)
 
 
-def _refuse_nan(column: Column, places: NDArray[np.int64] | None, where: str) -> None:
+def _refuse_nan(column: Column, place_of: Callable[[int], int], where: str) -> None:
     if column.kind == "float" and np.isnan(column.values).any():
-        row = int(np.isnan(column.values).argmax())
-        row = int(places[row]) if places is not None else row
+        row = place_of(int(np.isnan(column.values).argmax()))
         raise QueryError(f"{where} is NaN in row {row + 1}; leave the field empty where it is NULL")
 
 
@@ -271,8 +266,8 @@ def _refuse_nan(column: Column, places: NDArray[np.int64] | None, where: str) ->
 
 def _read_parquet(
     path: Path, columns: Sequence[str] | None, block: int, pid: int, nprocs: int
-) -> tuple[pa.Table, NDArray[np.int64]]:
-    parts, places, first = [], [], 0
+) -> pa.Table:
+    parts, first = [], 0
     with parquet.ParquetFile(path, pre_buffer=False) as file:
         names = list(file.schema_arrow.names)
         check_columns(names, columns, path.name)
@@ -281,13 +276,10 @@ def _read_parquet(
             rows = file.metadata.row_group(group).num_rows
             if _has_rows(first, rows, block, pid, nprocs):
                 table = file.read_row_group(group, names, use_threads=False)
-                part, where = blocks_of(table, block, pid, nprocs, first)
-                parts.append(part)
-                places.append(where)
+                parts.append(blocks_of(table, block, pid, nprocs, first))
             first += rows
         schema = pa.schema([file.schema_arrow.field(name) for name in names])
-    whole = pa.concat_tables(parts) if parts else schema.empty_table()
-    return whole, np.concatenate([np.empty(0, np.int64), *places])
+    return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
 def _has_rows(first: int, rows: int, block: int, pid: int, nprocs: int) -> bool:

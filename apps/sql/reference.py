@@ -40,7 +40,7 @@ def whole_tables(source: int | Generator | Mapping[str, pa.Table | Path | str]) 
     return {
         name: table.select(list(INPUTS[name]))
         if isinstance(table, pa.Table)
-        else read_blocks(Path(table), INPUTS[name], 1, 0, 1)[0]
+        else read_blocks(Path(table), INPUTS[name], 1, 0, 1)
         for name, table in source.items()
     }
 
