@@ -11,6 +11,7 @@
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from bsplib.errors import (
@@ -100,7 +101,11 @@ if not TYPE_CHECKING:  # a type checker would believe that every name exists
     def __getattr__(name: str) -> object:
         """Import what is defined in another module when it is used first."""
         if name not in _MODULES:
-            raise AttributeError(f"module 'bsplib' has no attribute {name!r}")
+            hint = ""
+            if not name.startswith("_") and find_spec(f"bsplib.{name}") is None:  # no module either
+                group = import_module("bsplib.group")
+                hint = group.other_names.of_package(name, group.Group)
+            raise AttributeError(f"module 'bsplib' has no attribute {name!r}{hint}")
         value = globals()[name] = getattr(import_module(f"bsplib.{_MODULES[name]}"), name)
         return value
 

@@ -384,9 +384,10 @@ def _dtype(bsp: GroupState, operation: str, dtype: DTypeLike) -> np.dtype[Any]:
     try:
         return np.dtype(dtype)
     except TypeError:
-        raise bsp._error(
-            DtypeError, f"{operation}: {dtype!r} is no dtype; say float, int or numpy.int32"
-        ) from None
+        way_out = "say float, int or numpy.int32"
+        if isinstance(dtype, int):  # as in zeros(2, 3)
+            way_out = "a shape of several axes is a tuple, as in zeros((2, 3))"
+        raise bsp._error(DtypeError, f"{operation}: {dtype!r} is no dtype; {way_out}") from None
 
 
 def _check_dtype(bsp: GroupState, dtype: np.dtype[Any], operation: str) -> None:

@@ -28,6 +28,12 @@ _HERE = {
     "sub": "split or partition",
     "begin": "bsplib.run",
     "init": "bsplib.run",
+    "end": "bsplib.run",
+    "finalize": "bsplib.run",
+    "wtime": "time",
+    "probe": "qsize",
+    "iprobe": "qsize",
+    "ones": "zeros or array",
 }
 """By the name in small letters, without a prefix such as ``bsp_``."""
 
@@ -49,6 +55,16 @@ def here(name: str, group: type) -> str | None:
         if not form.startswith("_") and hasattr(group, form):
             return form
     return None
+
+
+def of_package(name: str, group: type) -> str:
+    """Return what to write in place of ``bsplib.NAME``; "" if nothing is known."""
+    known = name if hasattr(group, name) else here(name, group)
+    if known is None:
+        return ""
+    if known.startswith("bsplib."):
+        return f"; write {known}"
+    return f"; write bsp.{known}, where bsp is the group that main is given"
 
 
 def right_call(error: TypeError, group: type) -> str:

@@ -82,7 +82,8 @@ def _not_registered(operation: str, registry: Registry, place: Any, other: Any) 
                 f"{operation}: {place!r} is a number and names no place; write x[3:4] or "
                 f"offset=3 in place of x[3]"
             )
-        return PlaceError(f"{operation}: {type(place).__name__} is no registered array{hint}")
+        way_out = hint or "; bsp.zeros makes one"
+        return PlaceError(f"{operation}: {type(place).__name__} is no registered array{way_out}")
     name = call_site.name_of(place) or f"the array of shape {np.shape(place)}"
     if registry.is_pending(place):
         return RegistrationError(
@@ -135,7 +136,9 @@ class Target:
         except TypeError:
             raise PlaceError(f"{self._operation}: offset {offset!r} is no integer") from None
         if self._offset < 0:
-            raise BoundsError(f"{self._operation}: offset {offset} is negative")
+            raise BoundsError(
+                f"{self._operation}: offset {offset} is negative; it counts from the first element"
+            )
 
     def name_index(self, index: Any) -> None:
         """Name what an index selects from the array there."""

@@ -125,6 +125,11 @@ WRONG_CALLS = [
     (lambda bsp: bsp.zeros("3"), bsplib.ShapeError, "zeros: shape is '3'; it is an integer"),
     (lambda bsp: bsp.empty(2.5), bsplib.ShapeError, r"empty: shape is 2\.5"),
     (lambda bsp: bsp.zeros(3, "what"), bsplib.DtypeError, "zeros: 'what' is no dtype"),
+    (
+        lambda bsp: bsp.zeros(2, 3),
+        bsplib.DtypeError,
+        r"zeros: 3 is no dtype; a shape of several axes is a tuple, as in zeros",
+    ),
 ]
 
 

@@ -261,7 +261,7 @@ def test_an_element_is_a_number_and_names_nothing(run, primitive):
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        (lambda x: [0.0], "list is no registered array"),
+        (lambda x: [0.0], "list is no registered array; bsp.zeros makes one"),
         (lambda x: None, "NoneType is no registered array"),
         (lambda x: "x", "str is no registered array"),
         (lambda x: x.reshape(4, 5)[1:, 0], r"the view of shape \(3,\) is no basic slice"),

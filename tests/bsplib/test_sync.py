@@ -261,12 +261,29 @@ def test_many_more_processes_than_cores_exchange_everything(run, nprocs):
         ("Gatherv", "a group has no attribute 'Gatherv'; it is called gather here"),
         ("bsp_put", "a group has no attribute 'bsp_put'; it is called put here"),
         ("bsp_begin", "a group has no attribute 'bsp_begin'; it is called bsplib.run here"),
+        ("Wtime", "a group has no attribute 'Wtime'; it is called time here"),
         ("colour", r"a group has no attribute 'colour'(\n|$)"),
     ],
 )
 def test_names_of_other_libraries_lead_to_the_names_here(run, name, words):
     with pytest.raises(AttributeError, match=words):
         run(lambda bsp: getattr(bsp, name))
+
+
+@pytest.mark.parametrize(
+    ("name", "way_out"),
+    [
+        ("sync", "; write bsp.sync, where bsp is the group that main is given"),
+        ("Bcast", "; write bsp.broadcast, where bsp is the group that main is given"),
+        ("begin", "; write bsplib.run"),
+        ("COMM_WORLD", ""),
+        ("__wrapped__", ""),
+    ],
+)
+def test_names_of_calls_are_no_names_of_the_package(name, way_out):
+    with pytest.raises(AttributeError) as caught:
+        getattr(bsplib, name)
+    assert str(caught.value) == f"module 'bsplib' has no attribute {name!r}{way_out}"
 
 
 def _put_as_in_c(bsp):
