@@ -204,7 +204,7 @@ def tell(callgraph: CallGraph, book: Book, loss: Loss) -> None:
     verb = "are lost" if loss.is_lost else "could be saved"
     is_after = loss.part == "ends"
     amount = fmt.seconds(loss.seconds) if is_after else _figures(loss.seconds, main_s)
-    phrases = [_Phrase(f"{amount} {verb}"), *_told(callgraph, loss)]
+    phrases = [_Phrase(f"{amount} {verb}"), *_told(callgraph, loss, main_s)]
     while len("".join(each.text for each in phrases).split()) > MOST_WORDS:
         least = max(phrases, key=lambda each: each.rank)
         if not least.rank:
@@ -224,10 +224,10 @@ class _Phrase(NamedTuple):
     """The greatest is left out first; 0 is never left out."""
 
 
-def _told(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
+def _told(callgraph: CallGraph, loss: Loss, main_s: float) -> list[_Phrase]:
     """Return the phrases that follow how much is lost."""
     if loss.kind == CORE:
-        return [_Phrase(_of_cores(callgraph))]
+        return [_Phrase(_of_cores(callgraph.run, loss.seconds / main_s))]
     return [
         *_where(callgraph, loss),
         *_who(callgraph, loss),
@@ -345,13 +345,15 @@ def _why_more(loss: Loss) -> Iterator[_Phrase]:
         yield _Phrase(f", {loss.late}", 2)
 
 
-def _of_cores(callgraph: CallGraph) -> str:
-    run = callgraph.run
+def _of_cores(run: Run, share: float) -> str:
     cores = run.meta.get("cores")
     where = f"one of {cores} cores" if isinstance(cores, int) and cores > 1 else "the core"
     why = f"{run.nprocs} processes are more than the cores"
     if isinstance(cores, int) and run.nprocs <= cores:  # those of all hosts together
         why = "others use the cores, too, or one host has too few"
+    elif isinstance(cores, int) and share > 1 - cores / run.nprocs / 2:
+        # Alone they would have cores / nprocs of the time a core, and have less than half of it.
+        why += ", and others use them, too"
     return f" waiting for {where}, since {why}: no imbalance of the program"
 
 

@@ -85,7 +85,12 @@ def test_tables_and_heads_name_the_hosts():
 
 
 @pytest.mark.parametrize(
-    ("cores", "words"), [(2, "4 processes are more than the cores"), (4, "one host has too few")]
+    ("cores", "words"),
+    [
+        (1, "4 processes are more than the cores, and others use them, too: no imbalance"),
+        (2, "4 processes are more than the cores"),
+        (4, "one host has too few"),
+    ],
 )
 def test_waiting_for_a_core_of_several_hosts_is_not_blamed_on_too_few_cores(cores, words):
     made = run("a", "a", "b", "b", cores=cores)
