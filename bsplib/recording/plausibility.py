@@ -7,7 +7,7 @@ checks need little memory, however many records there are.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -82,12 +82,11 @@ def _blocks(what: str, table: RunTable) -> Iterator[_Block]:
     return (_Block(what, first, rows) for first, rows in ahead(table.chunks()))
 
 
-def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> Callers:
+def check_records(run: Run) -> Callers:
     """Check that numbers are in range, times in order, and no superstep is recorded twice.
 
     Args:
         run: the run.
-        advance: called for each block with the number of rows that have been checked.
 
     Returns:
         The processes of the records, for the checks of other tables.
@@ -112,7 +111,6 @@ def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
         ranges.add(root_steps(block.rows, opened))
         callers.add(columns)
         faults.add(np.array([greatest[name] for name in PAGE_FAULTS]))
-        advance(len(block.rows))
     ranges.close()
     faults.close()
     return callers
@@ -137,15 +135,12 @@ def _check_times(block: _Block) -> None:
     block.refuse(waiting, "an end of main that waits")
 
 
-def check_traffic(
-    run: Run, callers: Callers, advance: Callable[[int], None] = lambda _: None
-) -> None:
+def check_traffic(run: Run, callers: Callers) -> None:
     """Check that each traffic row has a record, and a partner of the same group.
 
     Args:
         run: the run.
         callers: the processes of the records.
-        advance: called for each block with the number of rows that have been checked.
 
     Raises:
         TraceError: a traffic row cannot be true.
@@ -161,16 +156,14 @@ def check_traffic(
         wrong = ~membership.contains(group, partner) | (partner == pid)
         block.refuse(wrong, "a partner that is not another process of its group")
         ranges.add(block.columns["record"])
-        advance(len(block.rows))
     ranges.close()
 
 
-def check_samples(run: Run, advance: Callable[[int], None] = lambda _: None) -> None:
+def check_samples(run: Run) -> None:
     """Check that samples have a stack, and are in order for each process.
 
     Args:
         run: the run.
-        advance: called for each block with the number of rows that have been checked.
 
     Raises:
         TraceError: a sample cannot be true.
@@ -183,7 +176,6 @@ def check_samples(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
         block.check_ranges(ends)
         columns = block.columns
         block.refuse(time.wrong(columns["pid"], columns["time"]), "a time out of order")
-        advance(len(block.rows))
 
 
 class Callers:
@@ -223,15 +215,12 @@ def _at(column: _Numbers, rows: _Numbers) -> _Numbers:
 _OF_CALLER = ("group", "pid")
 
 
-def check_waits(
-    run: Run, callers: Callers, advance: Callable[[int], None] = lambda _: None
-) -> None:
+def check_waits(run: Run, callers: Callers) -> None:
     """Check that waits are for other processes, and that each record has one at most.
 
     Args:
         run: the run.
         callers: the processes of the records.
-        advance: called for each block with the number of rows that have been checked.
 
     Raises:
         TraceError: a wait cannot be true.
@@ -247,7 +236,6 @@ def check_waits(
         (_, pid), (_, other) = callers.of(record), callers.of(behind)
         block.refuse(pid == other, "a process that waits for itself")
         last = int(record[-1])
-        advance(len(block.rows))
 
 
 class _Rising:

@@ -37,7 +37,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from bsplib.errors import TraceError
 from bsplib.output_file import TRACE, special_kind, written_whole
-from bsplib.recording.packing import HEADER
 from bsplib.recording.plausibility import check_records, check_samples, check_traffic, check_waits
 from bsplib.recording.records import MAX_NUMBER, RECORD, SAMPLE, TRAFFIC, WAIT, Run, RunHead, Trace
 from bsplib.recording.stored import (
@@ -65,7 +64,7 @@ from bsplib.recording.trace_document import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sized
+    from collections.abc import Callable, Iterator
 
     import numpy as np
     from numpy.typing import NDArray
@@ -153,12 +152,7 @@ def write_archive(path: Path, trace: Trace) -> None:
                         file.write(piece)
 
 
-def read_trace(
-    path: str | os.PathLike[str],
-    *,
-    progress: Callable[[float], object] | None = None,
-    content: bytes | None = None,
-) -> Trace:
+def read_trace(path: str | os.PathLike[str], *, content: bytes | None = None) -> Trace:
     """Read a trace.
 
     Whatever the file contains, this returns a well-formed trace or raises TraceError. It
@@ -166,8 +160,6 @@ def read_trace(
 
     Args:
         path: the file.
-        progress: called now and then with the part of the file that has been read and
-            checked, from 0 to 1.
         content: what the file has, where that is in memory; then nothing is opened.
 
     Returns:
@@ -178,7 +170,8 @@ def read_trace(
         TraceError: the file does not exist, is no trace, is damaged, or has another version.
     """
     try:
-        return _read(Path(path), progress or (lambda _: None), content)
+        with _reader(Path(path), content) as reader:
+            return reader.trace()
     except TraceError as error:
         raise TraceError(f"{path}: {error}.") from error
 
@@ -196,23 +189,12 @@ def read_heads(path: str | os.PathLike[str]) -> tuple[RunHead, ...]:
         raise TraceError(f"{path}: {error}.") from error
 
 
-def _read(
-    path: Path,
-    progress: Callable[[float], object] = lambda _: None,
-    content: bytes | None = None,
-) -> Trace:
-    """Read a trace; the texts of errors continue a sentence that begins with the path."""
-    with _reader(path, progress, content) as reader:
-        return reader.trace()
-
-
 @contextmanager
-def _reader(
-    path: Path,
-    progress: Callable[[float], object] = lambda _: None,
-    content: bytes | None = None,
-) -> Iterator[_Reader]:
-    """Open a trace; whatever is wrong with the file becomes a TraceError."""
+def _reader(path: Path, content: bytes | None = None) -> Iterator[_Reader]:
+    """Open a trace; whatever is wrong with the file becomes a TraceError.
+
+    The texts of errors continue a sentence that begins with the path.
+    """
     try:
         if content is None and not hasattr(os, "pread"):  # Windows, where no open file is replaced
             with _opened(path) as opened:
@@ -222,7 +204,7 @@ def _reader(
         else:
             file = HeldFile(content, str(path))
         with zipfile.ZipFile(file.file) as archive:
-            yield _Reader(archive, file, progress)
+            yield _Reader(archive, file)
     except OSError as error:
         raise TraceError(f"cannot be read: {error.strerror or error}") from error
     except TraceError:
@@ -249,13 +231,9 @@ def memory_bytes() -> int:
 class _Reader:
     """Reads the members of an archive, after a check that their sizes fit the file."""
 
-    def __init__(
-        self, archive: zipfile.ZipFile, file: TraceFile, progress: Callable[[float], object]
-    ) -> None:
+    def __init__(self, archive: zipfile.ZipFile, file: TraceFile) -> None:
         self._archive = archive
         self._file = file
-        self._progress = progress
-        self._done = 0.0
         self._numberings: list[Numbering] = []
         self._members = {info.filename: info for info in archive.infolist()}
         if len(self._members) != len(archive.infolist()):
@@ -264,7 +242,6 @@ class _Reader:
             if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
                 raise TraceError(f"member {reprlib.repr(info.filename)} is compressed")
         total = sum(info.file_size for info in self._members.values())
-        self._work = 2 * total  # each byte is read, and what it says is checked
         if total > (file_bytes := file.size()):
             raise TraceError(f"declares {total} bytes of content in a file of {file_bytes} bytes")
 
@@ -287,7 +264,6 @@ class _Reader:
     def _each_run(self, read: Callable[[str, dict[str, Any]], _Part]) -> Iterator[_Part]:
         """Yield what is read of each run, from the name of its folder and its entry."""
         entries = parse(self._content("trace.json", MAX_JSON_BYTES))
-        self._advance(2 * self._member("trace.json").file_size)
         self._check_members(entries)
         for number, entry in enumerate(entries):
             try:
@@ -310,12 +286,10 @@ class _Reader:
             samples=self._optional(folder, "samples", entry),
             waits=self._optional(folder, "waits", entry),
         )
-        callers = check_records(run, self._advance_of(folder, "records", run.table("records")))
-        check_traffic(run, callers, self._advance_of(folder, "traffic", run.table("traffic")))
-        if run.samples is not None:
-            check_samples(run, self._advance_of(folder, "samples", run.samples))
-        if run.waits is not None:
-            check_waits(run, callers, self._advance_of(folder, "waits", run.waits))
+        callers = check_records(run)
+        check_traffic(run, callers)
+        check_samples(run)
+        check_waits(run, callers)
         return run
 
     def _optional(self, folder: str, table: str, entry: dict[str, Any]) -> NDArray[np.void] | None:
@@ -327,19 +301,6 @@ class _Reader:
         if count > max(_MOST_WHOLE, nbytes * _MOST_IN_BYTE):
             raise TraceError(f"{name} declares {count} rows in {nbytes} bytes")
         return self._table(folder, table, OPTIONAL[table], entry).whole()
-
-    def _advance(self, size_bytes: float) -> None:
-        """Tell that ``size_bytes`` more have been read, or checked."""
-        if size_bytes:
-            self._done += size_bytes
-            self._progress(round(self._done / self._work, 9))
-
-    def _advance_of(self, folder: str, name: str, table: Sized) -> Callable[[int], None]:
-        """Return what is called with the number of rows of a table that have been checked."""
-        size, rows = self._member(f"{folder}/{name}").file_size, len(table)
-        if not rows:
-            self._advance(size)
-        return lambda checked: self._advance(checked * size / rows)
 
     def _table(
         self, folder: str, table: str, dtype: np.dtype[np.void], entry: dict[str, Any]
@@ -366,7 +327,6 @@ class _Reader:
                         f"a chunk has the numbering {head.numbering}, base {head.base}"
                     )
                 chunks.append(chunk)
-                self._advance(HEADER.size + head.nbytes)
         if rows != count:
             raise TraceError(f"{name} has {rows} rows, and not the {count} declared")
         return StoredTable(dtype, chunks, self._numberings)

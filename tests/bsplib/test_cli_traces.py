@@ -32,7 +32,7 @@ def long(monkeypatch):
 
 
 @pytest.mark.usefixtures("terminal", "long")
-def test_a_long_trace_is_read_with_a_progress_bar(trace, capsys):
+def test_of_a_long_trace_the_terminal_says_that_it_is_read(trace, capsys):
     assert len(traces.read(trace).runs) == 1
     shown = capsys.readouterr()
     assert "reading [red]a\\x1b[2J.bsp" in shown.err

@@ -772,16 +772,6 @@ def test_a_damaged_last_piece_of_a_long_array_is_refused(path):
         read_trace(path)
 
 
-def test_reading_tells_its_progress_until_all_is_done(path, monkeypatch):
-    monkeypatch.setattr("bsplib.recording.tables.ROWS", 2)
-    parts = []
-    read_trace(path, progress=parts.append)
-    assert parts == sorted(set(parts))
-    assert len(parts) > 5
-    assert 0 < parts[0] < 1
-    assert parts[-1] == 1
-
-
 def test_an_error_is_one_sentence_with_the_path(path):
     change_document(path, lambda document: document["runs"][0].update(nprocs="many"))
     with pytest.raises(TraceError) as caught:

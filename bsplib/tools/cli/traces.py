@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,6 @@ from bsplib.backends.members import named
 from bsplib.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bsplib.console import Console
     from bsplib.recording.records import Trace
 
 LONG_BYTES = 10**8
@@ -22,7 +19,7 @@ LONG_BYTES = 10**8
 
 
 def read(file: Path, *, shows_errors: bool = False) -> Trace:
-    """Return the trace in a file; of a long file, show the progress on the terminal.
+    """Return the trace in a file; while that takes long, say so on the terminal.
 
     Args:
         file: the trace.
@@ -32,7 +29,10 @@ def read(file: Path, *, shows_errors: bool = False) -> Trace:
     Raises:
         TraceError: the file is no trace, or cannot be read.
     """
-    trace = _read(file)
+    from bsplib.recording.trace import read_trace  # noqa: PLC0415  # imported late
+
+    with _at_work("reading", file):
+        trace = read_trace(file)
     if not shows_errors:
         for number, run in enumerate(trace.runs, 1):
             if run.absent:
@@ -44,45 +44,26 @@ def read(file: Path, *, shows_errors: bool = False) -> Trace:
     return trace
 
 
-def _read(file: Path) -> Trace:
-    from bsplib.recording.trace import read_trace  # noqa: PLC0415  # imported late
-
-    if (terminal := _terminal(file)) is None:
-        return read_trace(file)
-    from rich.progress import Progress  # noqa: PLC0415
-
-    with Progress(console=terminal, transient=True) as progress:
-        bar = progress.add_task(f"reading {_named(file)}", total=1.0)
-        return read_trace(file, progress=lambda part: progress.update(bar, completed=part))
-
-
-@contextmanager
-def summing_up(file: Path) -> Iterator[None]:
+def summing_up(file: Path) -> AbstractContextManager[object]:
     """Show that a command is at work with a long trace, until it has something to print."""
-    if (terminal := _terminal(file)) is None:
-        yield
-        return
-    with terminal.status(f"summing up the records of {_named(file)}"):
-        yield
+    return _at_work("summing up the records of", file)
 
 
-def _named(file: Path) -> str:
-    """Return the name of a file in the markup of rich."""
+def _at_work(what: str, file: Path) -> AbstractContextManager[object]:
+    """Say on standard error what is done, if that is a terminal and the file takes long."""
+    try:
+        if file.stat().st_size < LONG_BYTES:
+            return nullcontext()
+    except OSError:  # the reader says why
+        return nullcontext()
     from rich.markup import escape  # noqa: PLC0415  # imported late
 
-    return escape(visible(file.name))
+    from bsplib.console import Console  # noqa: PLC0415
 
-
-def _terminal(file: Path) -> Console | None:
-    """Return standard error if it is a terminal and a file takes long; otherwise None."""
-    from bsplib.console import Console  # noqa: PLC0415  # imported late
-
-    try:
-        is_long = file.stat().st_size >= LONG_BYTES
-    except OSError:  # the reader says why
-        return None
     console = Console(stderr=True)
-    return console if is_long and console.is_terminal else None
+    if not console.is_terminal:
+        return nullcontext()
+    return console.status(f"{what} {escape(visible(file.name))}")
 
 
 def position_of(trace: Trace, number: int | None) -> int | None:
