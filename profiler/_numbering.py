@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 Ints = NDArray[np.int64]
 
@@ -165,3 +165,21 @@ def changes(*keys: NDArray[np.integer]) -> NDArray[np.bool_]:
 def starts(*keys: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return the positions, in sorted keys, where a new combination begins."""
     return np.flatnonzero(changes(*keys))
+
+
+class SumsByKey:
+    """Columns of sums by key, in the order of the keys."""
+
+    def __init__(self, rows: int, dtype: DTypeLike = np.int64) -> None:
+        self.keys: Ints = np.zeros(0, np.int64)
+        self.sums: NDArray[Any] = np.zeros((rows, 0), dtype)
+
+    def add(self, keys: Ints, sums: NDArray[Any]) -> None:
+        """Add columns to those of the same keys."""
+        keys = np.append(self.keys, keys)
+        order = np.argsort(keys, kind="stable")
+        begins = starts(keys[order])
+        if len(begins):
+            self.keys = keys[order[begins]]
+            every = np.append(self.sums, sums, axis=1)
+            self.sums = np.add.reduceat(every[:, order], begins, axis=1)

@@ -7,7 +7,7 @@ end. Each node, edge and path of the call graph is such a set.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from bsplib.profiler import limits
 from bsplib.profiler._by_step import BySuperstep, is_table
 from bsplib.profiler._numbering import (
     Ints,
+    SumsByKey,
     blocks,
     changes,
     grouped_sums,
@@ -125,8 +126,7 @@ class Pies:
     def __init__(self, nprocs: int, metrics: int) -> None:
         """Create slices without records."""
         self._nprocs = nprocs
-        self._keys: Ints = np.zeros(0, np.int64)
-        self._sums = np.zeros((metrics, 0))
+        self._slices = SumsByKey(metrics, np.float64)
 
     def add(self, keys: Ints, costs: NDArray[np.float64]) -> None:
         """Take in the costs of some records.
@@ -137,27 +137,16 @@ class Pies:
         """
         number = keys.copy()
         found = rank_in_place(number)
-        sums = grouped_sums(number, costs, len(found))
-        self._keys, self._sums = summed(
-            np.concatenate([self._keys, found]), np.concatenate([self._sums, sums], axis=1)
-        )
+        self._slices.add(found, grouped_sums(number, costs, len(found)))
 
     def of(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the sum of each metric for each process, over the chosen origins."""
-        origin, pid = np.divmod(self._keys, self._nprocs)
+        origin, pid = np.divmod(self._slices.keys, self._nprocs)
         slices = np.flatnonzero(chosen[origin])
         pids = pid[slices]
-        return np.stack([np.bincount(pids, sums[slices], self._nprocs) for sums in self._sums])
-
-
-def summed(keys: Ints, sums: NDArray[Any]) -> tuple[Ints, NDArray[Any]]:
-    """Add up columns with the same key; return the different keys in order, and their sums."""
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    begins = starts(keys)
-    if len(begins) == len(keys):
-        return keys, sums[:, order]
-    return keys[begins], np.add.reduceat(sums[:, order], begins, axis=1)
+        return np.stack(
+            [np.bincount(pids, sums[slices], self._nprocs) for sums in self._slices.sums]
+        )
 
 
 _BITS = 62
@@ -450,11 +439,11 @@ def _joined(
         size: number of processes of each group.
         place: position of each origin that was found.
     """
-    keys = np.concatenate([np.zeros(0, np.int64), *(each[0] for each in singles)])
-    sums = np.concatenate([np.zeros((len(ROW), 0)), *(each[1] for each in singles)], axis=1)
-    keys, sums = summed(keys, sums)
-    group, origin = np.divmod(keys, _MOST_ORIGINS)
-    parts = [_Cells(np.arange(len(keys)), group, origin, size[group], sums)]
+    whole = SumsByKey(len(ROW), np.float64)
+    for keys, sums in singles:
+        whole.add(keys, sums)
+    group, origin = np.divmod(whole.keys, _MOST_ORIGINS)
+    parts = [_Cells(np.arange(len(whole.keys)), group, origin, size[group], whole.sums)]
     for cells in others:
         parts.append(cells._replace(step=cells.step + parts[-1].step.max(initial=-1) + 1))
     step, group, origin, records = (

@@ -43,7 +43,7 @@ import numpy as np
 
 from bsplib.errors import TraceError
 from bsplib.profiler import paths
-from bsplib.profiler._numbering import rank_in_place, starts
+from bsplib.profiler._numbering import SumsByKey, rank_in_place
 from bsplib.profiler.account import (
     BLOCKED,
     CORE,
@@ -340,9 +340,9 @@ class RootSums:
         """How much of the time of each process is in its records, and between them."""
         self.begin_ns, self.end_ns = MAX_NUMBER, 0
         """When the records begin and end, with what the recorder took before the first."""
-        self._kept = _SumsByKey(len(PARTS))
+        self._kept = SumsByKey(len(PARTS))
         """What is its own root, by origin and process."""
-        self._lost = _SumsByKey(1)
+        self._lost = SumsByKey(1)
         """All other roots, by origin, process and cause."""
         self.worst: dict[tuple[int, int], WorstSuperstep] = {}
         """By origin and cause."""
@@ -445,24 +445,6 @@ class RootSums:
         part = np.array(PART_OF)[cause[there]]
         np.add.at(sums, (lost_pid[there], part), self._lost.sums[0, there])
         return sums.T
-
-
-class _SumsByKey:
-    """Columns of sums by key."""
-
-    def __init__(self, rows: int) -> None:
-        self.keys: Ints = np.zeros(0, np.int64)
-        self.sums: Ints = np.zeros((rows, 0), np.int64)
-
-    def add(self, keys: Ints, sums: Ints) -> None:
-        """Add columns to those of the same keys."""
-        keys = np.append(self.keys, keys)
-        order = np.argsort(keys, kind="stable")
-        begins = starts(keys[order])
-        if len(begins):
-            self.keys = keys[order[begins]]
-            every = np.append(self.sums, sums, axis=1)
-            self.sums = np.add.reduceat(every[:, order], begins, axis=1)
 
 
 class _Tails:
