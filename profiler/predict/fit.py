@@ -29,6 +29,7 @@ import numpy as np
 
 from bsplib.experiments.formula import Formula, FormulaError, read_formula
 from bsplib.extras import optional_module
+from bsplib.profiler.predict.laws import LEAST_VALUES
 from bsplib.profiler.predict.terms import Term, column, library
 
 if TYPE_CHECKING:
@@ -55,8 +56,6 @@ _PER_DOUBLING = 3.0
 number to which the bands are calibrated, on published, measured and simulated tables."""
 _MOST_PER_DOUBLING = 0.2
 """By how much it grows at most: what more noise hides is in the hull of the rivals."""
-_FEW = 3
-"""Of two values of a variable any term makes two values."""
 _BREAK_NOISE = 0.05
 """A formula of the user that leaves less noise has no break; and what is not predicted, since no
 smaller measurement shows it, counts as this."""
@@ -511,7 +510,9 @@ def _finished(
         noise,
         {name: (float(array.min()), float(array.max())) for name, array in values.items()},
         rivals,
-        frozenset(name for name, array in values.items() if 1 < len(np.unique(array)) < _FEW),
+        frozenset(
+            name for name, array in values.items() if 1 < len(np.unique(array)) < LEAST_VALUES
+        ),
         covariance,
         breaks,
         misfit=math.sqrt(float(errors @ errors) / len(errors)),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _PARTS = 960
 """Coefficients are whole multiples of 1/960: halves of halves and so on, thirds and fifths."""
 _EXACT = 1e-9
-_LEAST_VALUES = 3
+LEAST_VALUES = 3
 """Of a variable on which a law depends: two values are met by a law of any term."""
 _SIMPLE = 3
 """Sums of three terms are only tried of terms of at most this weight."""
@@ -143,7 +143,7 @@ def _sums(
     *,
     grids: bool = False,
     rounded: bool = False,
-    least: int = _LEAST_VALUES,
+    least: int = LEAST_VALUES,
 ) -> list[Law]:
     """Return the sums of the least number of terms that give all values, by weight.
 
@@ -276,7 +276,7 @@ def _shown(term: CountedTerm, sample: _Sample) -> bool:
     function = term.parts[1]
     if not function or function in _OF_BLOCKS:
         return True
-    return _values_of(function, tuple(sample.values[PROCESSES].tolist())) >= _LEAST_VALUES
+    return _values_of(function, tuple(sample.values[PROCESSES].tolist())) >= LEAST_VALUES
 
 
 @functools.lru_cache(maxsize=1024)
@@ -450,7 +450,7 @@ def _extremes(sample: _Sample) -> list[Law]:
     Each of both gives values for three values of each variable on which it depends.
     """
     used = _used(sample)
-    if any(len(set(sample.values[name].tolist())) < _LEAST_VALUES for name in used):
+    if any(len(set(sample.values[name].tolist())) < LEAST_VALUES for name in used):
         return []
     growths = _growths([name for name in used if name != PROCESSES])
     terms, columns = _columns(used, sample.values, growths)
@@ -484,7 +484,7 @@ def _is_shown(term: CountedTerm, given: NDArray[np.bool_], sample: _Sample) -> b
     for name, array in sample.values.items():
         function = term.parts[1] if name == PROCESSES else term.parts[0]
         depends = bool(function) if name == PROCESSES else name in function
-        if len(set(array[given].tolist())) < (_LEAST_VALUES if depends else 1):
+        if len(set(array[given].tolist())) < (LEAST_VALUES if depends else 1):
             return False
     return True
 
