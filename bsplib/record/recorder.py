@@ -55,7 +55,7 @@ def _sampler() -> tuple[Any, str]:
     try:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    except ImportError as error:
+    except (ImportError, OSError) as error:
         return None, f"the compiled sampler of lines cannot be loaded: {error}"
     sampler = module.Sampler()
     reason = sampler.start()
