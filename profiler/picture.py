@@ -41,13 +41,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-TIMES = ("comp", "comm", "idle", "waiting")
-"""Computation, communication, idle time, and waiting for a core during computation."""
-LAYERS = (*PARTS, *TIMES, "loss", "h")
-"""What is known of a cell: nanoseconds by part of the account, and the same time by what the
-process did, summed over the processes of the row; what all processes lose there of which these are
-the root; and h in bytes, of the process of the row that has most."""
-_COMP, _COMM, _IDLE, _WAITING, _LOSS, _H = range(len(PARTS), len(LAYERS))
+LAYERS = (*PARTS, "idle", "loss", "h")
+"""What is known of a cell: nanoseconds by part of the account, and idle, summed over the processes
+of the row; what all processes lose there of which these are the root; and h in bytes, of the
+process of the row that has most."""
+_IDLE, _LOSS, _H = range(len(PARTS), len(LAYERS))
 _SUMS = slice(0, _H)
 
 MAX_ROWS = 256
@@ -342,10 +340,8 @@ class _StepSums:
             cells = columns[lost.row] * picture.rows + lost.pid // picture.block
             ns = np.bincount(cells[inside], lost.ns[inside], count * picture.rows)
             self._amounts[here, _LOSS] += ns.reshape(count, picture.rows)
-        sums = dict(enumerate(booked.spent)) | {
-            layer: sum(each[layer] for each in stages if layer in each)
-            for layer in (_COMP, _COMM, _IDLE, _WAITING)
-        }
+        idle = sum(each[_IDLE] for each in stages if _IDLE in each)
+        sums = dict(enumerate(booked.spent)) | {_IDLE: idle}
         for layer, amounts in sums.items():
             if np.any(amounts):
                 self._amounts[here, layer] += summed(amounts, pid // picture.block, picture.rows)
@@ -514,8 +510,6 @@ def _stages(booked: BookedWindow) -> _Stages:
         parts.UNEXPLAINED: moved.rest[fresh],
     }
     sent = {part: amount for part, amount in sent.items() if amount.any()}
-    if sent:
-        sent[_COMM] = sum(sent.values())
     calls, exchange = records["comm_calls"], records["end"] - records["released"]
     in_calls = calls / np.maximum(calls + exchange, 1)
     before = {part: in_calls * amount for part, amount in sent.items()}
@@ -528,7 +522,6 @@ def _stages(booked: BookedWindow) -> _Stages:
     }
     for part, amount in computed.items():
         before[part] = before.get(part, 0) + amount
-    before[_COMP], before[_WAITING] = computing.core[fresh] + blocked, waited
     for stage in (before, after):
         stage[_LOSS] = stage.get(parts.BLOCKED, nothing) + stage.get(parts.CORE, nothing)
     waiting = dict(enumerate(booked.idle)) | {_IDLE: records["released"] - records["arrive"]}

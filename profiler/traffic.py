@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,27 +24,6 @@ MAX_BLOCKS = 128
 """Greatest number of rows and columns of a matrix."""
 
 
-class Blocks(NamedTuple):
-    """Consecutive pids in blocks of equal size; the last block may be smaller."""
-
-    first: int
-    end: int
-    """Pid after the last one."""
-    size: int
-
-    @property
-    def parts(self) -> int:
-        """Number of blocks."""
-        return -(-(self.end - self.first) // self.size)
-
-    @classmethod
-    def of(cls, first: int, end: int, nprocs: int, most: int) -> Blocks:
-        """Divide a range of pids, clipped to those of a run, into at most ``most`` blocks."""
-        first = min(max(first, 0), nprocs - 1)
-        end = min(max(end, first + 1), nprocs)
-        return cls(first, end, -(-(end - first) // most))
-
-
 @dataclass(frozen=True)
 class BlockSums:
     """A quantity of each process, in blocks."""
@@ -61,27 +40,24 @@ class BlockSums:
 class Matrix:
     """Transfers from senders (rows) to receivers (columns)."""
 
-    senders: Blocks
-    receivers: Blocks
+    block: int
+    """Number of processes of a row and of a column; the last one may have fewer."""
     bytes: Floats
     messages: Floats
-    """Both have the shape ``(senders.parts, receivers.parts)``."""
     h_out: BlockSums
-    """Bytes that each sender sent to all others, also to processes outside the columns."""
+    """Bytes that each sender sent to all others."""
     h_in: BlockSums
     """Bytes that each receiver received from all others."""
     self_bytes: Floats
     """Bytes that each sender sent to itself, by block; they are in no other field."""
     total_bytes: float
     total_messages: float
-    """All transfers between different processes, also those outside the matrix."""
+    """All transfers between different processes."""
 
 
 def matrix_of(
     run: Run,
     chosen: NDArray[np.bool_] | None = None,
-    senders: tuple[int, int] | None = None,
-    receivers: tuple[int, int] | None = None,
     *,
     most: int = MAX_BLOCKS,
 ) -> Matrix:
@@ -92,18 +68,16 @@ def matrix_of(
         chosen: the records that count, one element for each record of the run; all if
             None. A transfer belongs to the record of the process that asked for it: of
             the sender for put and send, of the receiver for get.
-        senders: first and end of the range of pids in the rows; all if None.
-        receivers: the same for the columns.
         most: greatest number of rows and of columns; where there are more processes, a
             row or column is a block of processes.
     """
 
     def summed() -> Matrix:
-        sums = MatrixSums(run, chosen, senders, receivers, most)
+        sums = MatrixSums(run, chosen, most)
         hand_out(run, sums.add)
         return sums.matrix()
 
-    is_whole = chosen is None and (senders, receivers, most) == (None, None, MAX_BLOCKS)
+    is_whole = chosen is None and most == MAX_BLOCKS
     return once(run, _WHOLE, summed) if is_whole else summed()
 
 
@@ -117,28 +91,23 @@ class MatrixSums:
         self,
         run: Run,
         chosen: NDArray[np.bool_] | None = None,
-        senders: tuple[int, int] | None = None,
-        receivers: tuple[int, int] | None = None,
         most: int = MAX_BLOCKS,
     ) -> None:
         self._run, self._chosen, nprocs = run, chosen, run.nprocs
-        self._rows, self._columns = (
-            Blocks.of(*(pids or (0, nprocs)), nprocs, most) for pids in (senders, receivers)
-        )
-        self._shape = self._rows.parts, self._columns.parts
-        self._bytes, self._messages = np.zeros((2, *self._shape))
+        self._block = -(-nprocs // most)
+        self._parts = -(-nprocs // self._block)
+        self._bytes, self._messages = np.zeros((2, self._parts, self._parts))
         self._out, self._into, self._to_self = np.zeros((3, nprocs))
         self._total = np.zeros(2)
 
     def add(self, window: RunWindow) -> None:
         """Take in the transfers of a window."""
-        rows, columns, shape, nprocs = self._rows, self._columns, self._shape, self._run.nprocs
+        nprocs, parts = self._run.nprocs, self._parts
         kept = None if self._chosen is None else self._chosen[window.position]
         sender, receiver, sizes, messages = _transfers(window, kept)
-        inside = _within(sender, rows) & _within(receiver, columns)
-        cells = _block(sender[inside], rows) * columns.parts + _block(receiver[inside], columns)
-        self._bytes += _by_cell(cells, sizes[inside], shape)
-        self._messages += _by_cell(cells, messages[inside], shape)
+        cells = sender // self._block * parts + receiver // self._block
+        self._bytes += np.bincount(cells, sizes, parts * parts).reshape(parts, parts)
+        self._messages += np.bincount(cells, messages, parts * parts).reshape(parts, parts)
         self._out += np.bincount(sender, sizes, nprocs)
         self._into += np.bincount(receiver, sizes, nprocs)
         self._total += float(sizes.sum()), float(messages.sum())
@@ -149,17 +118,23 @@ class MatrixSums:
 
     def matrix(self) -> Matrix:
         """Return the matrix, when all windows have been taken in."""
-        rows, columns = self._rows, self._columns
         return Matrix(
-            rows,
-            columns,
+            self._block,
             self._bytes,
             self._messages,
-            _sums(self._out, rows),
-            _sums(self._into, columns),
-            _sums(self._to_self, rows).total,
+            self._sums(self._out),
+            self._sums(self._into),
+            self._sums(self._to_self).total,
             *self._total.tolist(),
         )
+
+    def _sums(self, by_process: Floats) -> BlockSums:
+        """Sum up a quantity of all processes of the run by blocks."""
+        padded = np.full(self._parts * self._block, -1.0)
+        padded[: len(by_process)] = by_process
+        by_block = padded.reshape(self._parts, self._block)
+        pid = np.arange(self._parts) * self._block + by_block.argmax(axis=1)
+        return BlockSums(np.maximum(by_block, 0).sum(axis=1), by_block.max(axis=1), pid)
 
     def keep(self) -> None:
         """Keep the matrix of the whole run for :func:`matrix_of`."""
@@ -185,27 +160,3 @@ def _transfers(
     out = is_out(rows["direction"])
     sizes, messages = (rows[name].astype(np.float64) for name in ("bytes", "messages"))
     return np.where(out, caller, partner), np.where(out, partner, caller), sizes, messages
-
-
-def _by_cell(cells: Ints, amount: Floats, shape: tuple[int, int]) -> Floats:
-    return np.bincount(cells, amount, shape[0] * shape[1]).astype(np.float64).reshape(shape)
-
-
-def _within(pids: Ints, blocks: Blocks) -> NDArray[np.bool_]:
-    return (blocks.first <= pids) & (pids < blocks.end)
-
-
-def _block(pids: Ints, blocks: Blocks) -> Ints:
-    return (pids - blocks.first) // blocks.size
-
-
-def _sums(by_process: NDArray[np.float64 | np.int64], blocks: Blocks) -> BlockSums:
-    """Sum up a quantity of all processes of the run by blocks."""
-    padded = np.full(blocks.parts * blocks.size, -1.0)
-    values = by_process[blocks.first : blocks.end]
-    padded[: len(values)] = values
-    by_block = padded.reshape(blocks.parts, blocks.size)
-    at = by_block.argmax(axis=1)
-    pid = blocks.first + np.arange(blocks.parts) * blocks.size + at
-    most = by_block.max(axis=1)
-    return BlockSums(np.maximum(by_block, 0).sum(axis=1), most, pid)

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run
 
-_KEPT_GRAPHS = 4
-"""Call graphs of a run that are kept: with and without bsplib, whole and in part."""
-_KEPT_OTHERS = 8
-"""Other objects that are kept, of those that views make once for a run."""
+_KEPT = 8
+"""Objects of a run that are kept: call graphs, and what views make of it."""
 
 _Made = TypeVar("_Made")
 
@@ -108,8 +106,7 @@ class OpenRun:
         """Whether the functions of bsplib are shown where a query does not say."""
         self.sources = sources
         """Folder in which source files are looked for, too."""
-        self._graphs: OrderedDict[RunPart, CallGraph] = OrderedDict()
-        self._others: OrderedDict[str, object] = OrderedDict()
+        self._made: OrderedDict[object, object] = OrderedDict()
         self._lock = threading.Lock()
 
     def part(self, query: Mapping[str, str]) -> RunPart:
@@ -120,7 +117,7 @@ class OpenRun:
         """Return the part that a query asks for, with all supersteps."""
         return replace(self.part(query), supersteps=None)
 
-    def once(self, name: str, make: Callable[[], _Made]) -> _Made:
+    def once(self, name: object, make: Callable[[], _Made]) -> _Made:
         """Return what a view makes of this run: made on first use, then kept for a while.
 
         Args:
@@ -128,12 +125,12 @@ class OpenRun:
             make: makes it; it must not call this method.
         """
         with self._lock:
-            if name not in self._others:
-                self._others[name] = make()
-                if len(self._others) > _KEPT_OTHERS:
-                    self._others.popitem(last=False)
-            self._others.move_to_end(name)
-            return cast("_Made", self._others[name])
+            if name not in self._made:
+                self._made[name] = make()
+                if len(self._made) > _KEPT:
+                    self._made.popitem(last=False)
+            self._made.move_to_end(name)
+            return cast("_Made", self._made[name])
 
     @property
     def rates(self) -> Rates:
@@ -146,16 +143,13 @@ class OpenRun:
         Raises:
             TooLargeError: the call graph is too large.
         """
-        with self._lock:
-            if part not in self._graphs:
-                run = self.run
-                if part.supersteps is not None:
-                    run = restricted(run, *part.supersteps)
-                self._graphs[part] = build(run, library=part.library)
-                if len(self._graphs) > _KEPT_GRAPHS:
-                    self._graphs.popitem(last=False)
-            self._graphs.move_to_end(part)
-            return self._graphs[part]
+
+        def make() -> CallGraph:
+            steps = part.supersteps
+            run = self.run if steps is None else restricted(self.run, *steps)
+            return build(run, library=part.library)
+
+        return self.once(part, make)
 
 
 # -- the records that belong to a node of a call graph --------------------------------------------

@@ -56,9 +56,8 @@ USUAL_PROCESSES = 1024
 MEASURES = {
     "scaling": (
         "beyond a perfect speedup",
-        "Time beyond a perfect speedup from the processes of the reference, at the same sizes.",
+        "Time beyond a perfect speedup from the processes of the largest run, at the same sizes.",
     ),
-    "growth": ("more than at the reference", "Time here less the time at the reference."),
     "time": ("time", "All time of the run."),
     "computation": ("computation", "w: computation."),
     "transfers": ("transfers", "g h: bytes of the h-relations."),
@@ -122,7 +121,6 @@ def describe_model(shown: ShownModel) -> Json:
         "laws": _laws(model, number),
         "layouts": _lay_out(model, number),
         "shown": list(number.values()),
-        "dropped": "",
         "costs": {},
     }
 
@@ -274,9 +272,10 @@ class _AskedPage:
     """The predictions for what the page asks."""
 
     here: RunPrediction
-    reference: RunPrediction
+    largest: RunPrediction
+    """At the sizes and processes of the largest run."""
     start: RunPrediction
-    """At the same sizes, with the processes of the reference."""
+    """At the same sizes, with the processes of the largest run."""
     found: Scaling
 
     @property
@@ -290,36 +289,31 @@ def describe_predictions(shown: ShownModel, asked: Mapping[str, str]) -> Json:
 
     Args:
         shown: the model.
-        asked: ``point`` and ``reference`` as in ``n:1024,p:8``, ``machine`` by its name, and
-            ``g``, ``l`` and ``speed`` in place of those of the Machine. What is left out is as the
-            page opens.
+        asked: ``point`` as in ``n:1024,p:8``, ``machine`` by its name, and ``g``, ``l`` and
+            ``speed`` in place of those of the Machine. What is left out is as the page opens.
 
     Returns:
         ``point`` (texts by variable), ``sliders`` (of each variable the step, its text, how far it
-        is beyond the runs in words, and whether it is), ``reference`` (in words), ``times`` (by
-        the names in ``MEASURES``, as those of a run), ``tables`` (of nodes and edges: rows with the
-        seconds of each part here and at the reference), ``verdict``, and ``curves`` over the number
-        of processes.
+        is beyond the runs in words, and whether it is), ``times`` (by the names in ``MEASURES``, as
+        those of a run), ``tables`` (of nodes and edges: rows with the seconds of each part here and
+        in the largest run), ``verdict``, and ``curves`` over the number of processes.
 
     Raises:
         AddressError: a value is no number, or there is no such variable or Machine.
     """
     model = shown.model
     point = {**named_points(shown)[0], **_point(model, asked.get("point", ""))}
-    chosen = _point(model, asked.get("reference", ""))
-    reference, prices = {**model.largest, **chosen}, _prices(shown, asked)
+    prices = _prices(shown, asked)
     here = predict_at(model, point, prices)
     every = _AskedPage(
         here,
-        predict_at(model, reference, prices),
-        predict_at(model, {**point, PROCESSES: reference[PROCESSES]}, prices),
+        predict_at(model, dict(model.largest), prices),
+        predict_at(model, {**point, PROCESSES: model.largest[PROCESSES]}, prices),
         scaling(here),
     )
-    words_of = words([reference])
     return {
         "point": _texts(point),
         "sliders": {name: _slider(model, name, point[name]) for name in _variables(model)},
-        "reference": words_of if chosen else f"the largest run: {words_of}",
         "total": here.total.total_s,
         "band": band(here),
         "times": _times(every),
@@ -393,8 +387,6 @@ def _score(every: _AskedPage, measure: str, chain: int) -> float:
     seconds = every.here.chains[chain].seconds
     if measure == "scaling":
         return seconds.total_s - every.perfect * every.start.chains[chain].seconds.total_s
-    if measure == "growth":
-        return seconds.total_s - every.reference.chains[chain].seconds.total_s
     parts = {
         "computation": seconds.comp_s,
         "transfers": seconds.comm_s,
@@ -418,8 +410,8 @@ def _path(model: ProgramModel, paths: Mapping[tuple[str, ...], float]) -> list[l
 
 
 def _tables(every: _AskedPage) -> Json:
-    """Return of each node and edge what it takes here and at the reference, by part."""
-    model, both = every.here.model, (every.here, every.reference)
+    """Return of each node and edge what it takes here and in the largest run, by part."""
+    model, both = every.here.model, (every.here, every.largest)
 
     def rows(*seconds: Seconds) -> list[list[Any]]:
         parts = [[title, *(getattr(each, name) for each in seconds)] for name, title in _PARTS]
@@ -457,7 +449,7 @@ def _sentences(every: _AskedPage) -> list[Json]:
 
 
 def _hurts(every: _AskedPage) -> Iterator[tuple[str, str, float]]:
-    """Yield what loses most against a perfect speedup from the processes of the reference."""
+    """Yield what loses most against a perfect speedup from the processes of the largest run."""
     here, start, model = every.here, every.start, every.here.model
     lost = {
         leaf: here.nodes[leaf].total_s - every.perfect * start.nodes[leaf].total_s

@@ -25,12 +25,11 @@ from bsplib.profiler.executed import executed_below
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.hosts import hosts_of
 from bsplib.profiler.own_threads import own_threads_sentence
-from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.profiler.rows import AMOUNTS
 from bsplib.profiler.sources import read_sources
 from bsplib.profiler.steal import steal_sentence
-from bsplib.profiler.survey import elapsed_s, root_count, waiting_ns
+from bsplib.profiler.survey import elapsed_s, root_count
 from bsplib.webui.layout import DrawnLink, box_width, layouts
 from bsplib.webui.machines import describe_machines
 
@@ -53,8 +52,6 @@ MAX_SLICES = 2**17
 those of one node or edge (see ``describe_pies``)."""
 MOST_LISTED_PROCESSES = 4096
 """Greatest number of processes of which each part of the account is given."""
-MOST_CAUSES = 3
-"""Greatest number of causes that are given of each part of the account."""
 MOST_LAID_OUT = 300
 """Greatest number of nodes for which dot is used; the page lays out larger graphs itself."""
 MOST_UNDER = 120
@@ -101,21 +98,9 @@ def describe_graph(
         "costs": describe_paths(callgraph),
         **describe_book(book, names),
         "shown": _positions(graph, names),
-        "dropped": dropped(book, names),
         "layouts": lay_out(callgraph, names, under),
         "executed": describe_executed(callgraph),
-        "faults": describe_faults(callgraph),
     }
-
-
-def describe_faults(callgraph: CallGraph) -> list[list[int]] | None:
-    """Return the numbers of minor and of major page faults of each node, of all processes.
-
-    Returns:
-        None where they were not measured.
-    """
-    faults = page_faults(callgraph)
-    return None if faults is None else [[*map(sum, faults[node])] for node in callgraph.graph]
 
 
 def describe_executed(callgraph: CallGraph) -> list[Json]:
@@ -216,13 +201,11 @@ def _root_pies(book: GraphBook, shown: Collection[str]) -> Iterator[tuple[str, J
 def describe_account(book: GraphBook) -> Json:
     """Return what the elapsed time was used for, in seconds on average over the processes.
 
-    Each part has its seconds in the whole run, and by process that spent them; and its greatest
-    causes: the places at which processes wait for others, or are blocked, and for whom.
+    Each part has its seconds in the whole run, and by process that spent them.
     """
     run, account = book.callgraph.run, book.book
     scale = 1e9 * run.nprocs
     by_process = account.by_process()
-    causes = _causes(book)
     return {
         "elapsed_s": book.elapsed_s,
         "parts": [
@@ -231,24 +214,11 @@ def describe_account(book: GraphBook) -> Json:
                 "title": TITLES[name],
                 "seconds": int(mine.sum()) / scale,
                 "processes": (mine / 1e9).tolist() if run.nprocs <= MOST_LISTED_PROCESSES else [],
-                "causes": causes[name],
             }
             for name, mine in zip(PARTS, by_process, strict=True)
         ],
         "efficiency": book.efficiencies._asdict(),
     }
-
-
-def _causes(book: GraphBook) -> defaultdict[str, list[Json]]:
-    """Return by part the places and processes that cause it, the greatest first."""
-    number = {node: position for position, node in enumerate(book.callgraph.graph)}
-    scale, found = 1e9 * book.callgraph.run.nprocs, defaultdict[str, list[Json]](list)
-    for loss in book.losses:
-        part = str(loss.part)
-        if loss.node is not None and loss.is_lost and len(found[part]) < MOST_CAUSES:
-            cause = {"node": number[loss.node], "who": list(loss.who)}
-            found[part].append(cause | {"seconds": loss.ns / scale})
-    return found
 
 
 def describe_verdict(book: GraphBook) -> Json:
@@ -276,13 +246,11 @@ def describe_verdict(book: GraphBook) -> Json:
 
 def describe_facts(run: Run) -> Json:
     """Return what is known of a run as a whole; null where something was not recorded."""
-    waited_ns = waiting_ns(run)
     return {
         **describe_head(run),
         "arguments": [fmt.visible(str(value)) for value in _list(run.meta.get("arguments"))],
         "cores": cores if isinstance(cores := run.meta.get("cores"), int) else None,
         "elapsed_s": elapsed_s(run),
-        "waiting_s": None if waited_ns is None else waited_ns / 1e9,
         "supersteps": root_count(run),
         "machine": _machine_name(run.meta.get("machine")),
         "hosts": _hosts(run),
@@ -488,7 +456,7 @@ def _machine_name(machine: object) -> str | None:
     return fmt.visible(str(machine["name"]))
 
 
-# -- which nodes of a large call graph the page shows at first, and what is said of the others ----
+# -- which nodes of a large call graph the page shows at first ------------------------------------
 
 
 NEGLIGIBLE = 0.001
@@ -516,25 +484,6 @@ def _is_idle_end(book: GraphBook, name: str) -> bool:
     """Tell whether a node is the end of ``main`` and costs next to nothing."""
     node = book.callgraph.graph.nodes[name]["node"]
     return node.sync == "end" and book.nodes[name].ns <= NEGLIGIBLE * book.main.ns
-
-
-def dropped(book: GraphBook, names: Collection[str]) -> str:
-    """Return a sentence that says what is not shown; empty if that is nothing of interest."""
-    others = {name for name in set(book.nodes) - set(names) if not _is_idle_end(book, name)}
-    if not others or not book.main.ns:
-        return ""
-    most = max(book.nodes[name].ns for name in others) / book.main.ns
-    count = len(book.nodes)
-    if len(others) == 1:
-        return f"1 of {count} nodes is not shown: it takes {_percent(most)} of the time."
-    return (
-        f"{len(others)} of {count} nodes are folded into dashed lines: "
-        f"each takes {_percent(most)} of the time, or less."
-    )
-
-
-def _percent(part: float) -> str:
-    return f"{100 * part:.2g}%" if part >= NEGLIGIBLE else "less than 0.1%"
 
 
 def links(graph: networkx.DiGraph, names: Collection[str]) -> list[DrawnLink]:

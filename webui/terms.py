@@ -35,13 +35,6 @@ MEASURE_NAMES = {
     "weighted": "weighted",
 }
 """Names of the measures as heads of columns."""
-MEASURE_MEANINGS = {
-    "abs": "the maximum over the processes",
-    "imb": "maximum less average",
-    "rel": "the imbalance as a part of the maximum",
-    "weighted": "imbalance times relative imbalance",
-}
-"""What the measures are, in a few words."""
 
 _NUMBERS_WITH_UNITS = "/** @type {[number, string][]} */"
 _NAMES = "/** @type {Record<string, string>} */"
@@ -55,7 +48,6 @@ def script() -> str:
         ("METRICS", _NAMES, "What the critical paths are about", METRIC_TITLES),
         ("MEASURES", _NAMES, "What they take of it", MEASURE_TITLES),
         ("MEASURE_NAMES", _NAMES, "The same as heads of columns", MEASURE_NAMES),
-        ("MEASURE_MEANINGS", _NAMES, "What these are", MEASURE_MEANINGS),
         ("PARTS", _LIST, "The parts of the account, in their order", PARTS),
         ("LOST", _LIST, "Those that are loss", [PARTS[part] for part in LOST]),
         ("PART_TITLES", _NAMES, "What they are called", TITLES),

@@ -13,7 +13,7 @@ import numpy as np
 
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.book import book_of
-from bsplib.profiler.picture import LAYERS, LEAST_BINS, TIMES, TimePicture, picture_of
+from bsplib.profiler.picture import LAYERS, LEAST_BINS, TimePicture, picture_of
 from bsplib.webui.opened_runs import AddressError, OpenRun, number_in, records_through
 
 if TYPE_CHECKING:
@@ -41,8 +41,9 @@ MOST_WAITED_FOR = 3
 MOST_RANGES = 1000
 """Greatest number of ranges of supersteps by which a node is marked."""
 
-_UNITS = {"h": ("h",), "loss": ("loss",), "time": TIMES}
-"""The layers with a common unit: bytes, or seconds."""
+_NS = 1e-9
+_SENT = {"h": 1.0, "loss": _NS, "idle": _NS, "time": _NS}
+"""The layers that the page gets, and their units: bytes, or nanoseconds."""
 _MOST = 2**16 - 1
 _MOST_SHARE = 2**8 - 1
 
@@ -184,13 +185,12 @@ def _seconds_in(query: Mapping[str, str], key: str) -> float | None:
 def _compact(layers: Floats) -> tuple[dict[str, str], dict[str, list[float]]]:
     """Return each layer in whole numbers of a unit for each column, row by row, in base 64."""
     compact, units = {}, {}
-    for name, members in _UNITS.items():
-        places = [LAYERS.index(member) for member in members]
-        amounts = layers[:, places]
-        unit = amounts.max(axis=(1, 2), initial=0) / _MOST
-        numbers = np.rint(amounts / np.where(unit > 0, unit, 1)[:, None, None]).astype("<u2")
-        for place, member in enumerate(members):
-            by_row = np.ascontiguousarray(numbers[:, place].T)
-            compact[member] = base64.b64encode(by_row.tobytes()).decode("ascii")
-        units[name] = [float(f"{value:.6g}") for value in unit / (1 if name == "h" else 1e9)]
+    for name, scale in _SENT.items():
+        is_time = name == "time"
+        amounts = layers[:, : len(PARTS)].sum(axis=1) if is_time else layers[:, LAYERS.index(name)]
+        unit = amounts.max(axis=1, initial=0) / _MOST
+        numbers = np.rint(amounts / np.where(unit > 0, unit, 1)[:, None]).astype("<u2")
+        by_row = np.ascontiguousarray(numbers.T)
+        compact[name] = base64.b64encode(by_row.tobytes()).decode("ascii")
+        units[name] = [float(f"{value:.6g}") for value in unit * scale]
     return compact, units

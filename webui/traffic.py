@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bsplib.profiler.departures import MOST_RANKED, DepartureSums, ExchangeSide, summed_up
+from bsplib.profiler.departures import DepartureSums, ExchangeSide, summed_up
 from bsplib.profiler.rates import fitted_to
 from bsplib.profiler.traffic import MatrixSums, matrix_of
-from bsplib.webui.opened_runs import AddressError, records_through
+from bsplib.webui.opened_runs import records_through
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.departures import Departures
     from bsplib.profiler.rates import Rates
-    from bsplib.profiler.traffic import Blocks, BlockSums, Matrix
+    from bsplib.profiler.traffic import BlockSums, Matrix
     from bsplib.profiler.window import RunWindow
     from bsplib.webui.opened_runs import OpenRun, RunPart
 
@@ -27,24 +26,15 @@ Json = dict[str, Any]
 MOST_POINTS = 2000
 """Number of points of a scatter that are sent, roughly."""
 MOST_LISTED = 10
-"""Number of supersteps, and of cost centres, that are listed."""
-MOST_OF_ONE = 3
-"""Greatest number of listed supersteps that have the same cost centre."""
+"""Number of cost centres that are listed."""
 
 
 def traffic(opened: OpenRun, query: Mapping[str, str]) -> Json:
-    """Return the matrix of a node, ``node``; without it that of the whole run.
-
-    ``senders`` and ``receivers`` are ranges of processes, such as ``0,128``.
-
-    Raises:
-        QueryError: a value of the query means nothing.
-    """
+    """Return the matrix of a node, ``node``; without it that of the whole run."""
     part = opened.part(query)
     callgraph = opened.callgraph(part)
     chosen = records_through(callgraph, query["node"]) if "node" in query else None
-    ranges = (_range_in(query, key) for key in ("senders", "receivers"))
-    return describe_matrix(matrix_of(callgraph.run, chosen, *ranges), callgraph.run.nprocs)
+    return describe_matrix(matrix_of(callgraph.run, chosen), callgraph.run.nprocs)
 
 
 def describe_matrix(matrix: Matrix, nprocs: int) -> Json:
@@ -52,8 +42,7 @@ def describe_matrix(matrix: Matrix, nprocs: int) -> Json:
     sender, receiver = np.nonzero(matrix.messages)
     return {
         "nprocs": nprocs,
-        "senders": _describe_blocks(matrix.senders),
-        "receivers": _describe_blocks(matrix.receivers),
+        "block": matrix.block,
         "cells": {
             "sender": sender.tolist(),
             "receiver": receiver.tolist(),
@@ -85,7 +74,6 @@ def scatter(opened: OpenRun, query: Mapping[str, str]) -> Json:
         "supersteps": int(found.count.sum()),
         "patterns": [pattern.name.lower().replace("_", "-") for pattern in ExchangeSide],
         "points": {**_describe_points(callgraph, points), "count": points.count.tolist()},
-        "farthest": _describe_points(callgraph, _farthest(callgraph, found)),
         "centres": _describe_centres(callgraph, sums),
     }
 
@@ -117,19 +105,6 @@ class SavedTraffic:
         self._opened.once(_departures_of(self._opened.part({})), lambda: self._departures)
 
 
-def _farthest(callgraph: CallGraph, found: Departures) -> Departures:
-    """Return the supersteps that depart most, a few of each cost centre."""
-    found = found.farthest(MOST_RANKED)
-    listed: Counter[str] = Counter()
-    rows = []
-    for row, origin in enumerate(found.origin.tolist()):
-        leaf = callgraph.origins[origin].chain[-1]
-        listed[leaf] += 1
-        if listed[leaf] <= MOST_OF_ONE:
-            rows.append(row)
-    return found.of(np.array(rows[:MOST_LISTED], np.intp))
-
-
 def _describe_points(callgraph: CallGraph, found: Departures) -> Json:
     leaves = [each.chain[-1] for each in callgraph.origins]
     return {
@@ -159,18 +134,5 @@ def _describe_centres(callgraph: CallGraph, sums: DepartureSums) -> list[Json]:
     ]
 
 
-def _describe_blocks(blocks: Blocks) -> Json:
-    return {"first": blocks.first, "end": blocks.end, "size": blocks.size}
-
-
 def _describe_sums(sums: BlockSums) -> Json:
     return {"total": sums.total.tolist(), "most": sums.most.tolist(), "pid": sums.pid.tolist()}
-
-
-def _range_in(query: Mapping[str, str], key: str) -> tuple[int, int] | None:
-    if key not in query:
-        return None
-    words = query[key].split(",")
-    if len(words) != 2 or not all(word.isascii() and word.isdigit() for word in words):
-        raise AddressError(f"{key} is {query[key][:40]!r}: give two numbers, such as 0,128.")
-    return int(words[0][:9]), int(words[1][:9])

@@ -67,8 +67,7 @@ def nested(script):
 
 def test_a_column_a_superstep_has_what_each_process_did_in_it(three):
     window = pictured(three.run()).by_superstep(0, 3, 100)
-    assert layer(window, "comp") == [[10, 10, 5], [10, 40, 5]]
-    assert layer(window, "comm") == [[2, 10, 0], [2, 4, 0]]
+    assert layer(window, "useful") == [[10, 10, 5], [10, 40, 5]]
     assert layer(window, "idle") == [[0, 24, 0], [0, 0, 0]]
     assert layer(window, "h") == [[0, 0, 8], [0, 0, 8]]
     assert window.first.tolist() == window.last.tolist() == [0, 1, 2]

@@ -56,11 +56,3 @@ def test_a_block_names_its_process_with_the_most_bytes(crowd):
     assert matrix.h_in.total.tolist() == [3, 63, 1]
     assert matrix.h_in.most.tolist() == [1, 61, 1]
     assert matrix.h_in.pid.tolist() == [0, 4, 6]
-
-
-def test_a_part_of_the_matrix_is_divided_more_finely(crowd):
-    matrix = matrix_of(crowd, senders=(2, 4), receivers=(3, 6), most=3)
-    assert matrix.senders == (2, 4, 1)
-    assert matrix.bytes.tolist() == [[1, 10, 0], [0, 11, 0]]
-    assert matrix.h_out.total.tolist() == [11, 11]
-    assert matrix.total_bytes == 67

@@ -72,17 +72,12 @@ def narrow_parts(script):
     return Trace((run,))
 
 
-def test_the_text_of_a_narrow_part_is_shorter_or_below_the_bar_but_never_cut(
-    open_tab, narrow_parts, served, show
-):
+def test_the_text_of_a_narrow_part_is_shorter_but_never_cut(open_tab, narrow_parts, served, show):
     tab = open_tab()
     with served(narrow_parts) as url:
         show(tab, url)
         for width in (1280, 390):
             tab.set_viewport_size({"width": width, "height": 844})
-            expect(tab.locator('.account-key [data-part="blocked"]')).to_contain_text(
-                "blocked 1.8%"
-            )
             for part in tab.locator("#account .part").all():
                 assert part.evaluate("part => part.scrollWidth <= part.clientWidth"), width
             expect(tab.locator('#account .part[data-part="useful"]')).to_have_text(
@@ -111,9 +106,6 @@ def test_a_page_opens_on_the_greatest_sentence_unless_the_address_says_otherwise
         expect(tab.locator("#verdict li").first).to_contain_text(sentence)
         expect(tab.locator("#legend .title")).to_have_text("blocked")
         expect(tab.locator("#detail h2")).to_have_text("line 12")
-        expect(tab.locator(".account-places .causes")).to_contain_text(
-            "process 1 in app.py line 12"
-        )
         assert "metric" not in tab.url
         tab.get_by_role("radio", name="loss", exact=True).check(force=True)
         tab.wait_for_url(lambda address: "metric=loss" in address)

@@ -219,7 +219,7 @@ def test_a_large_graph_opens_readable_on_the_greatest_loss_and_says_what_is_fold
     with served(Trace((tree_run(300),))) as url:
         open_graph(tab, url, show=show)
         assert min(letters(tab)) >= 11
-        expect(tab.locator(".note")).to_contain_text("of 300 nodes are folded into dashed lines")
+        expect(tab.locator(".note")).to_contain_text("of 300 nodes are not shown")
         selected = tab.locator("#detail h2").text_content()
         expect(box(tab, selected)).to_be_in_viewport()
         shown = int(tab.locator(".stage").get_attribute("data-nodes"))
@@ -228,28 +228,6 @@ def test_a_large_graph_opens_readable_on_the_greatest_loss_and_says_what_is_fold
         assert inside(tab)
         expect(tab.locator(".node .value").first).to_be_hidden()
         expect(tab.locator(".node .far").first).to_be_visible()
-
-
-@pytest.mark.slow
-def test_above_five_hundred_nodes_the_graph_is_one_canvas_that_keys_walk(
-    tab, tree_run, served, show, unfold_paths
-):
-    with served(Trace((tree_run(600),))) as url:
-        show(tab, url, "all=1")
-        count_nodes(tab, 600)
-        expect(tab.locator(".node")).to_have_count(0)
-        canvas = tab.locator("canvas.drawing")
-        before = canvas.screenshot()
-        unfold_paths(tab)
-        tab.get_by_role("radio", name="idle time, relative imbalance").check(force=True)
-        expect(tab.locator("#legend .title")).to_have_text("idle time, relative imbalance")
-        tab.keyboard.press("0")
-        assert canvas.screenshot() != before
-        canvas.focus()
-        tab.keyboard.press("ArrowUp")
-        name = tab.locator(".unseen").text_content().partition(",")[0]
-        tab.keyboard.press("Enter")
-        expect(tab.locator("#detail h2")).to_have_text(name)
 
 
 def test_hostile_names_are_shown_as_text_and_run_nothing(tab, hostile_trace, served, show):

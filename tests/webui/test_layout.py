@@ -77,12 +77,6 @@ def test_a_small_graph_is_shown_whole_but_for_an_end_that_costs_nothing():
     first = services.first_shown(book)
     left_out = {graph.nodes[name]["node"].name for name in set(graph) - set(first)}
     assert left_out == {"bcast.py line 9"}
-    assert services.dropped(book, list(graph)) == ""
-    assert services.dropped(book, first) == ""
-    (leaf,) = (name for name in graph if graph.nodes[name]["node"].name == "bcast.py line 4")
-    assert services.dropped(book, [name for name in first if name != leaf]) == (
-        "1 of 5 nodes is not shown: it takes 50% of the time."
-    )
 
 
 @pytest.mark.lengthy
@@ -95,8 +89,6 @@ def test_of_a_large_graph_about_eighty_nodes_are_shown_with_all_critical_paths(t
         node for path in critical.PATHS for node in critical.critical_path(callgraph, path)
     } | set(book.path())
     assert [name for name in callgraph.graph if name in set(first)] == first
-    sentence = services.dropped(book, first)
-    assert f"{300 - len(first)} of 300 nodes are folded into dashed lines" in sentence
 
 
 def test_where_dot_fails_the_page_is_left_to_lay_out_the_graph(callgraph, tmp_path, monkeypatch):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from io import BytesIO
-from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import expect
@@ -116,17 +114,3 @@ def test_each_view_is_one_page_on_paper(open_tab, broadcast_trace, served, show)
             expect(tab.locator(f"#view-{view} :is(svg, td, canvas, p)").first).to_be_visible()
             printed = tab.pdf(prefer_css_page_size=True)
             assert len(PdfReader(BytesIO(printed)).pages) == 1, view
-
-
-def test_the_picture_of_the_graph_is_saved_with_its_colours(tab, broadcast_url, show):
-    show(tab, broadcast_url)
-    drawn(tab)
-    with tab.expect_download() as saved:
-        tab.get_by_role("button", name="Save picture").click()
-    assert saved.value.suggested_filename == "bcast-graph.svg"
-    root = ElementTree.fromstring(saved.value.path().read_bytes())
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    assert "main" in "".join(root.itertext())
-    shapes = [element for element in root.iter() if element.get("class") == "shape"]
-    fills = {re.search("fill: (rgb[^;]*)", shape.get("style"))[1] for shape in shapes}
-    assert len(fills) > 1

@@ -1,8 +1,8 @@
-"""The safe palette: the parts of the account differ for readers who do not see red or green."""
+"""Parts of the account, and neighbouring shades, differ for readers who do not see red or green."""
 
 import math
 import re
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -46,19 +46,30 @@ def lab(colour, vision):
     return 116 * y - 16, 500 * (x - y), 200 * (y - z)
 
 
-def safe_colours(scheme):
-    """Return by part the colour of the safe palette, in the light or the dark scheme."""
+def colours(kind, scheme, palette="red"):
+    """Return the colours of a kind (part or bin) in the light or the dark scheme, by name."""
     css = (STATIC / "css" / "base.css").read_text(encoding="utf-8")
-    rules = re.search(r'\[data-palette="safe"\] \{(.*?)\}', css, re.DOTALL)[1]
-    pairs = re.findall(r"--part-(\w+): light-dark\((#\w{6}), (#\w{6})\)", rules)
-    return {name: (light, dark)[scheme == "dark"] for name, light, dark in pairs}
+    root, safe = re.findall(r'^:root(?:\[data-palette="safe"\])? \{(.*?)^\}', css, re.DOTALL | re.M)
+    pairs = rf"--{kind}-(\w+): light-dark\((#\w{{6}}), (#\w{{6}})\)"
+    found = re.findall(pairs, root) + (re.findall(pairs, safe) if palette == "safe" else [])
+    return {name: (light, dark)[scheme == "dark"] for name, light, dark in found}
 
 
 @pytest.mark.parametrize("vision", VISIONS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_parts_of_the_account_differ_for_every_eye(scheme, vision):
-    colours = safe_colours(scheme)
-    assert set(colours) == set(PARTS)
-    seen = [lab(colours[part], vision) for part in PARTS]
+    known = colours("part", scheme)
+    assert set(known) == set(PARTS)
+    seen = [lab(known[part], vision) for part in PARTS]
+    seen.append(lab({"light": "#f7f8f9", "dark": "#14161a"}[scheme], vision))  # the sheet itself
     # a part that takes no time is not drawn, so any two may stand side by side
     assert min(math.dist(one, other) for one, other in combinations(seen, 2)) >= LEAST
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("palette", ["red", "safe"])
+def test_neighbouring_shades_differ_for_every_eye(palette, scheme, vision):
+    known = colours("bin", scheme, palette)
+    seen = [lab(known[str(shade)], vision) for shade in range(5)]
+    assert min(math.dist(one, other) for one, other in pairwise(seen)) >= LEAST

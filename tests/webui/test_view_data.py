@@ -28,17 +28,17 @@ def node_id(opened, name):
     return next(node for node, data in graph.nodes(data=True) if data["node"].name == name)
 
 
-def amounts(answer, layer, unit="time"):
+def amounts(answer, layer):
     numbers = np.frombuffer(base64.b64decode(answer["layers"][layer]), "<u2")
-    return numbers.reshape(answer["rows"], -1) * np.array(answer["units"][unit])
+    return numbers.reshape(answer["rows"], -1) * np.array(answer["units"][layer])
 
 
-def test_a_window_has_the_computation_of_each_process_in_each_superstep(opened):
+def test_a_window_has_the_idle_time_of_each_process_in_each_superstep(opened):
     answer = timeline.timeline(opened, {"low": "0", "high": "3", "columns": "100"})
     records = opened.run.records
-    comp = (records["arrive"] - records["start"] - records["comm_calls"]) / 1e9
-    expected = comp.reshape(-1, 16)[:3].T
-    assert amounts(answer, "comp") == pytest.approx(expected, rel=1e-3)
+    idle = (records["released"] - records["arrive"]) / 1e9
+    expected = idle.reshape(-1, 16)[:3].T
+    assert amounts(answer, "idle") == pytest.approx(expected, rel=1e-3)
     assert answer["edges"] == [0, 1, 2, 3]
 
 
@@ -77,7 +77,7 @@ def in_turns():
 
 def test_the_loss_of_a_cell_is_what_all_lose_by_its_process(in_turns):
     answer = timeline.timeline(in_turns, {"columns": "10"})
-    lost = amounts(answer, "loss", "loss")
+    lost = amounts(answer, "loss")
     assert lost / 4e-3 == pytest.approx(np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0]]))
     book = services.describe_run(in_turns.run)["times"]
     assert lost.sum() / 3 == pytest.approx(book["nodes"]["loss"][0])
@@ -108,8 +108,6 @@ def test_a_value_that_means_nothing_is_refused_with_the_value(opened):
     for query in ({"axis": "space"}, {"axis": "time", "low": "nan"}, {"columns": "-3"}):
         with pytest.raises(AddressError, match=next(reversed(query.values()))):
             timeline.timeline(opened, query)
-    with pytest.raises(AddressError, match="1,2,3"):
-        traffic.traffic(opened, {"senders": "1,2,3"})
 
 
 def test_the_matrix_of_a_node_has_its_transfers_only(opened):
@@ -159,11 +157,11 @@ def test_a_saved_page_has_a_coarse_timeline_and_the_matrix_of_the_root(broadcast
 
 @pytest.mark.lengthy
 def test_what_a_saved_page_has_of_a_large_run_stays_below_a_megabyte():
-    made, rng = Script(300), np.random.default_rng(1)
+    made, rng = Script(128), np.random.default_rng(1)
     stack = (frame("main", 1, 2),)
-    for _ in range(300):
-        sends = [(int(a), int((a + b) % 300), 7) for a, b in rng.integers(1, 300, (200, 2))]
-        step(made, stack, rng.uniform(0.1, 1, 300), 0, rng.uniform(0, 1), sends)
+    for _ in range(60):
+        sends = [(int(a), int((a + b) % 128), 7) for a, b in rng.integers(1, 128, (400, 2))]
+        step(made, stack, rng.uniform(0.1, 1, 128), 0, rng.uniform(0, 1), sends)
     opened = OpenRun(run_of(made))
     answers = [
         *(timeline.timeline(opened, query) for query in timeline.saved(opened)),

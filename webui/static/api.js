@@ -9,9 +9,6 @@ export class Offline extends Error {
   }
 }
 
-const asked = new Map(); // address -> promise of the answer, or the answer
-const KEPT = 40;
-
 function embedded() {
   const { answers } = JSON.parse(byId("data").textContent);
   return new Map(Object.entries(answers));
@@ -21,35 +18,19 @@ const answers = embedded();
 /* Whether the page was saved to a file, so that no server answers. */
 export const offline = answers.size > 0;
 
-/* The answer at an address, such as "traces/0/runs/0.json". It is asked for once.
+/* The answer at an address, such as "traces/0/runs/0.json".
 
    Throws Offline where a saved page lacks it, and an Error with the server's sentence. */
 export async function get(path) {
   if (answers.has(path)) return answers.get(path);
   if (offline) throw new Offline();
-  if (!asked.has(path)) {
-    asked.set(path, fetched(path));
-    if (asked.size > KEPT) asked.delete(asked.keys().next().value);
-  }
-  return asked.get(path);
-}
-
-/* Asks anew when the answer at this address is needed again. */
-export function forget(path) {
-  asked.delete(path);
-}
-
-async function fetched(path) {
   try {
     const answer = await fetch(path);
     if (!answer.ok) throw new Error(await answer.text());
     return await answer.json();
   } catch (error) {
-    asked.delete(path);
-    if (error instanceof TypeError) { // no connection
-      throw new Error("The server does not answer: is bsp view still running?");
-    }
-    throw error;
+    if (!(error instanceof TypeError)) throw error;
+    throw new Error("The server does not answer: is bsp view still running?");
   }
 }
 

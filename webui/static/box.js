@@ -1,5 +1,5 @@
 /* The inside of a node's box, at scale 1: where name, value and bars stand, and how a name is
-   made to fit. Both drawings, as SVG and on a canvas, follow it. */
+   made to fit. */
 
 export const HEIGHT = 56;
 export const INSET = 10;

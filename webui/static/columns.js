@@ -57,11 +57,6 @@ export function sorted(parts, sort) {
   return [...parts].sort((a, b) => (rising ? 1 : -1) * compare(value(a), value(b)));
 }
 
-/* The widths of the columns, as table.css has them by class. */
-export function widths() {
-  return html("colgroup", {}, ...Object.keys(COLUMNS).map((name) => html("col", { class: `of-${name}` })));
-}
-
 /* The head of a table, whose buttons choose the order. */
 export function head(sort, choose) {
   const { column, rising } = order(sort);

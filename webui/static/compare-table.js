@@ -3,9 +3,7 @@
 
 import { LESS, MORE, change, differs, judged, ranked, relativeText, valueText } from "./changes.js";
 import { button, html } from "./dom.js";
-import { integer } from "./format.js";
 
-const MOST_ROWS = 300;
 const STATUS_TITLES = {
   moved: "It was in another line, function or file before",
   new: "It was not there before", vanished: "It is not there any more",
@@ -61,20 +59,13 @@ function nameCell(node, select) {
 /* A table in an element. Returns { fill(answer, quantity), choose(node) }; select(id) is
    called with the node that the reader chooses. */
 export function createComparisonTable(host, select) {
-  let all = false;
-
   function fill({ nodes, quantities }, quantity, chosen) {
     const order = ranked(nodes, quantity);
-    const shown = all ? order : order.slice(0, MOST_ROWS);
     const greatest = Math.max(...order.map((position) =>
       Math.abs(change(nodes[position], quantity))), Number.MIN_VALUE);
-    const rows = shown.map((position) => row(nodes[position], position === 0));
-    const more = html("p", { class: "more" }, button(`Show all ${integer(order.length)} rows`, () => {
-      all = true;
-      fill({ nodes, quantities }, quantity, host.dataset.node);
-    }, { class: "plain-button" }));
+    const rows = order.map((position) => row(nodes[position], position === 0));
     host.replaceChildren(html("table", { class: "changes" }, html("thead", {}, heads()),
-      html("tbody", {}, ...rows)), ...(shown.length < order.length ? [more] : []));
+      html("tbody", {}, ...rows)));
     choose(chosen);
 
     function heads() {

@@ -8,6 +8,8 @@ import { comparedOf, othersOf } from "./runs.js";
 import { segments } from "./segments.js";
 
 const PRICES = ["machine", "g", "l", "speed"];
+const AS_SAVED = "Times are those of the runs: this page was saved to a file, and bsp view compares "
+  + "them on the Machine that is chosen.";
 
 /** @param {HTMLElement} host @param {Context} context */
 export function create(host, context) {
@@ -34,12 +36,10 @@ export function create(host, context) {
   let quantity = "time";
   let wanted = "";
 
-  /* What to ask: the run before, and the prices where the reader has chosen any. */
+  /* What to ask: the run before, and the prices where the reader has chosen any, which a saved page lacks. */
   function query(key) {
-    return {
-      with: key, library: state.filters.library ? 1 : null,
-      ...Object.fromEntries(PRICES.map((name) => [name, state[name]])),
-    };
+    const prices = api.offline ? [] : PRICES.map((name) => [name, state[name]]);
+    return { with: key, library: state.filters.library ? 1 : null, ...Object.fromEntries(prices) };
   }
 
   const selected = () => loaded.model.nodes[selection(loaded.model, state).node].id;
@@ -56,31 +56,17 @@ export function create(host, context) {
   }
 
   async function load(key) {
-    const full = query(key);
-    const path = api.address(state.trace, state.run, "compare", full);
+    const path = api.address(state.trace, state.run, "compare", query(key));
     wanted = path;
     if (answer === null) note.textContent = "Comparing the runs ...";
     try {
-      const [found, text] = await ask(path, { with: key, library: full.library });
+      const found = await api.get(path);
       if (wanted !== path) return;
       answer = found;
-      note.textContent = text;
+      note.textContent = api.offline && PRICES.some((name) => state[name] !== null) ? AS_SAVED : "";
       fill();
     } catch (error) {
       if (wanted === path) say(error.message);
-    }
-  }
-
-  /* The comparison; a saved page has it only at the runs' own prices. */
-  async function ask(path, own) {
-    try {
-      return [await api.get(path), ""];
-    } catch (error) {
-      const other = api.address(state.trace, state.run, "compare", own);
-      if (!(error instanceof api.Offline) || other === path) throw error;
-      const text = "Times are those of the runs: this page was saved to a file, and bsp view compares "
-        + "them on the Machine that is chosen.";
-      return [await api.get(other), text];
     }
   }
 

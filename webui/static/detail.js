@@ -2,16 +2,11 @@
 
 import { byId, html } from "./dom.js";
 import {
-  amount, balance, count, integer, kind, label, percent, place, scoreText, seconds, shortLabel,
+  amount, balance, count, kind, label, percent, place, scoreText, seconds, shortLabel,
   summary,
 } from "./format.js";
-import { openingNode } from "./opening.js";
+import { culprit } from "./opening.js";
 import { LOST, METRICS, PARTS, PART_TITLES } from "./terms.js";
-
-/* The node that is shown where none is chosen: that of the verdict or the critical path. */
-function culprit(model, metric) {
-  return openingNode(model.verdict, metric) ?? model.chain(metric).at(-1) ?? model.root;
-}
 
 /* The node or edge that is selected: { part (with its costs), node, edge }; node and edge are
    positions, edge null where a node is selected. */
@@ -25,12 +20,6 @@ export function selection(model, state) {
   return { part: model.nodes[node], node, edge: null };
 }
 
-/* A path that may be broken after each of its folders. */
-function breakable(path) {
-  const parts = path.split("/");
-  return parts.flatMap((part, i) => (i < parts.length - 1 ? [`${part}/`, html("wbr")] : [part]));
-}
-
 function heading(model, { part, node, edge }) {
   const about = model.nodes[node];
   const caller = edge === null ? null
@@ -38,14 +27,14 @@ function heading(model, { part, node, edge }) {
   return html("header", {},
     html("h2", {}, shortLabel(about)), caller,
     about.kind === "function" || about.file.endsWith(about.under) ? null : html("p", { class: "code" }, about.under),
-    html("p", { class: "quiet place" }, ...breakable(place(about) || kind(about))),
+    html("p", { class: "quiet place" }, place(about) || kind(about)),
     part.count === undefined ? null
       : html("p", {}, html("b", {}, count(part.count, "superstep")), `, ${seconds(part.elapsed_s)} elapsed`));
 }
 
 /* What is known of a node or edge of a run. */
 function aboutRun(model, chosen, metric) {
-  return [times(model, chosen, metric), metrics(chosen, metric), pageFaults(model, chosen)];
+  return [times(model, chosen, metric), metrics(chosen, metric)];
 }
 
 /* What the metrics are over all processes: maximum, and average and minimum in percent of it. */
@@ -58,16 +47,6 @@ function metrics({ part }, metric) {
       html("td", { class: "quiet" }, balance(part.cost[name]))));
   return html("table", { class: "costs", title: "maximum (average | minimum) over all processes" },
     html("tbody", {}, ...rows));
-}
-
-/* The page faults of a node, where they were counted. */
-function pageFaults(model, { node, edge }) {
-  const { faults } = model.run;
-  if (!faults || edge !== null || faults[node] === undefined) return null;
-  const [minor, major] = faults[node];
-  const title = "of all processes: memory that was given, and waits for a disk";
-  return html("p", { class: "quiet faults", title },
-    `page faults: ${integer(minor)} minor, ${integer(major)} major`);
 }
 
 /* The time of a node or edge, and its loss, by part of the account. */

@@ -32,7 +32,6 @@ export function figureRow(figure, set, disabled = false) {
   const field = html("input", {
     type: "number", id, min: 0, step: "any", disabled, "aria-label": `${name} in ${text}`,
     oninput: () => { isTyping = true; },
-    onblur: () => { isTyping = false; },
     onchange: () => {
       isTyping = false;
       set(typed(figure, field.value));

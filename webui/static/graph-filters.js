@@ -7,8 +7,7 @@ import { openMenu } from "./menu.js";
 
 const NONE = { hidden: [], only: null, from: null, collapsed: [], all: false, unfolded: [] };
 
-/* save(): saves the picture that is seen. */
-export function createFilters(context, save) {
+export function createFilters(context) {
   const { update, state } = context.store;
   const element = html("div", { class: "filters", role: "group", "aria-label": "What is shown" });
 
@@ -85,7 +84,6 @@ export function createFilters(context, save) {
       isPartly || filters.all ? switchButton("All nodes", "all") : null,
       context.api.offline ? null : switchButton("Library", "library"),
       isFiltered ? button("Reset", () => change(NONE), { title: "Reset (r)" }) : null,
-      button("Save picture", save, { title: "Save what is seen of the graph as a picture" }),
     ].filter(Boolean));
   }
 

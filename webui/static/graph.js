@@ -2,23 +2,21 @@
 
 import { selection } from "./detail.js";
 import { button, html } from "./dom.js";
-import { createCanvasDrawing } from "./drawing-canvas.js";
-import { createSvgDrawing } from "./drawing-svg.js";
+import { createDrawing } from "./drawing.js";
 import { LETTER_PX } from "./box.js";
 import { below, calledBy, callersOf, executed, nodeOf } from "./executed.js";
 import { addGraphKeys, neighbour } from "./graph-keys.js";
 import { createFilters } from "./graph-filters.js";
+import { percent } from "./format.js";
 import { lineText, nodeText } from "./graph-texts.js";
 import { looks } from "./looks.js";
 import { onPrint } from "./print.js";
 import { makeScene, namesOf } from "./scene.js";
-import { pictureName, savePicture } from "./picture.js";
 import { onTheme } from "./theme.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 import { PADDING, createViewport } from "./viewport.js";
 import { ancestors, descendants, isIdleEnd, visible } from "./visible.js";
 
-const MOST_ELEMENTS = 250; // more nodes are drawn on a canvas, which is faster then
 const SMALLEST_LETTERS = 11; // pixels
 const READABLE = SMALLEST_LETTERS / LETTER_PX; // the scale of a graph that does not fit
 
@@ -26,28 +24,19 @@ const sameList = (a, b) => a.length === b.length && a.every((value, i) => value 
 
 /* Of the context, beside what every view is given: texts of the tooltips; and for a graph of another
    view changes: { view, look(model, scene) of its nodes and lines, opening(model), the node on which a
-   graph opens that does not fit, note() below it }. Such a graph has no zoom in the address, and is
-   drawn as SVG. */
+   graph opens that does not fit, note() below it }. Such a graph has no zoom in the address. */
 /** @param {HTMLElement} host @param {Context} context */
 export function create(host, context) {
   const { update, state } = context.store;
   const { changes = null, texts = { nodeText, lineText } } = context;
   const stage = html("div", { class: "stage" });
   const note = html("p", { class: "note" });
-  const filters = createFilters(context, save);
-  const toRoot = button("", () => viewport.centre(...middleOf(model.root)), { class: "to-root", hidden: true });
-  host.replaceChildren(html("div", { class: "toolbar" }, toRoot, filters.element, zoomButtons()), stage, note);
-  const names = namesOf(() => model);
-  const viewport = createViewport(stage, {
-    onChange: (view) => {
-      drawing?.transform(view);
-      showWayToRoot();
-    },
-    onRest: rememberZoom,
-  });
+  const filters = createFilters(context);
+  host.replaceChildren(html("div", { class: "toolbar" }, filters.element, zoomButtons()), stage, note);
+  const drawing = createDrawing(stage, namesOf(() => model));
+  const viewport = createViewport(stage, { onChange: drawing.transform, onRest: rememberZoom });
   /** @type {Model} */
   let model = null;
-  let drawing = null;
   let scene = null;
   let shown = []; // the nodes of the scene
   let ids = []; // and their ids
@@ -62,23 +51,6 @@ export function create(host, context) {
       button("−", () => viewport.zoom(0.8), { "aria-label": "Zoom out", title: "Zoom out (−)" }),
       button("+", () => viewport.zoom(1.25), { "aria-label": "Zoom in", title: "Zoom in (+)" }),
       button("⤢", fit, { "aria-label": "Show all", title: "Show all (0)" }));
-  }
-
-  function middleOf(node) {
-    const { x, y, w, h } = scene.boxes.get(node);
-    return [x + w / 2, y + h / 2];
-  }
-
-  /* A button that leads to main, while it is out of sight. */
-  function showWayToRoot() {
-    const box = scene?.boxes.get(model.root);
-    toRoot.hidden = box === undefined || viewport.sees(box);
-    if (!toRoot.hidden) toRoot.textContent = `↖ ${names.nameOf(model.root)}`;
-  }
-
-  function save() {
-    const { run } = model.run;
-    if (drawing !== null) savePicture(drawing.element, pictureName(run.program, "graph"));
   }
 
   function fit() {
@@ -107,15 +79,6 @@ export function create(host, context) {
     open();
   }
 
-  /* Draws a graph of many nodes on a canvas, and a smaller one as SVG. */
-  function chooseDrawing(count) {
-    const make = count > MOST_ELEMENTS && changes === null ? createCanvasDrawing : createSvgDrawing;
-    if (drawing?.make === make) return;
-    drawing?.remove();
-    drawing = { ...make(stage, names), make };
-    drawing.resize();
-  }
-
   async function layOut(isNew) {
     const found = visible(model, state.filters, unfolded);
     if (!isNew && scene !== null && sameList(found.nodes, shown)) return;
@@ -127,7 +90,6 @@ export function create(host, context) {
     if (number !== asked) return;
     const isSame = scene !== null && sameList(idsOf(found.nodes), ids) && isLike(made, scene);
     [scene, shown, ids] = [{ ...made, model }, found.nodes, idsOf(found.nodes)];
-    chooseDrawing(shown.length);
     drawing.load(scene);
     viewport.load(scene);
     hovered = { node: null, line: null };
@@ -140,12 +102,13 @@ export function create(host, context) {
 
   function tellDropped() {
     const isShown = new Set(shown);
-    const folded = model.nodes.filter((_, node) =>
-      !isShown.has(node) && !isIdleEnd(model, node)).length;
-    const first = sameList(shown.filter((number) => executed(model, number) === null), model.run.shown);
-    note.textContent = [changes?.note(), first ? model.run.dropped
-      : folded ? `${folded} of ${model.nodes.length} nodes are not shown.` : ""].filter(Boolean).join(" ");
-    filters.show(state, folded > 0);
+    const folded = model.nodes.flatMap((_, node) =>
+      (isShown.has(node) || isIdleEnd(model, node) ? [] : [model.score(node, "time")]));
+    const most = folded.reduce((a, b) => Math.max(a, b), 0) / (model.score(model.root, "time") || 1);
+    const sentence = `${folded.length} of ${model.nodes.length} nodes are not shown: each takes ${
+      percent(most)} of the time, or less.`;
+    note.textContent = [changes?.note(), folded.length ? sentence : ""].filter(Boolean).join(" ");
+    filters.show(state, folded.length > 0);
   }
 
   /* Ids of nodes; those of functions below cost centres are their numbers. */
@@ -325,7 +288,6 @@ export function create(host, context) {
   function resize() {
     if (!isVisible || scene === null) return;
     viewport.measure();
-    drawing.resize();
     if (viewport.fitted) viewport.fit();
   }
 

@@ -1,20 +1,14 @@
 /* A window of the heat map: what each row of processes did in each column, as the server
    sends it, and the shades of its cells. */
 
-import { METRICS, PART_TITLES } from "./terms.js";
+/* What the colours can be. */
+export const LAYERS = { account: "account", loss: "loss", idle: "idle", h: "h" };
 
-export const LAYERS = {
-  account: "what the time was used for", loss: "loss", ...METRICS, waiting: PART_TITLES.core,
-};
-/* The names for the choice of colours. */
-export const SHORT = { ...LAYERS, account: "account", idle: "idle", h: "h", waiting: "waiting" };
-export const TIMES = ["comp", "comm", "idle", "waiting"];
-
-/* Texts of the legend at shades 0, 0.2, ... 1, and what they are parts of. */
+/* What the legend says, and which parts shades 0, 0.2, ... 1 are. */
 export const SCALES = {
-  loss: [[0, 0.04, 0.16, 0.36, 0.64, 1], "where it comes from, of the time of all processes"],
-  h: [[0, 0.04, 0.16, 0.36, 0.64, 1], "of the greatest h of a process"],
-  other: [[0, 0.2, 0.4, 0.6, 0.8, 1], "of the time of the process"],
+  loss: ["loss where it comes from, of the time of all processes", [0, 0.04, 0.16, 0.36, 0.64, 1]],
+  idle: ["idle time, of the time of the process", [0, 0.2, 0.4, 0.6, 0.8, 1]],
+  h: ["h-relation, of the greatest h of a process", [0, 0.04, 0.16, 0.36, 0.64, 1]],
 };
 
 /* Bytes from base 64, in a loop: there are close to a million. */
@@ -77,7 +71,7 @@ export function createWindow(answer) {
   /* Seconds of all processes of a row together, or bytes of h of the one that has most. What is
      lost, all processes lose, and those of the row are its root. */
   function amount(layer, cell) {
-    return layers[layer][cell] * (units[layer] ?? units.time)[cell % columns];
+    return layers[layer][cell] * units[layer][cell % columns];
   }
 
   /* The first and the last process of a row. */
@@ -105,25 +99,19 @@ export function createWindow(answer) {
     return taken / (answer.last[column] - answer.first[column] + 1);
   }
 
-  /* What the processes of a cell spent, in units of its column. */
-  function spent(cell) {
-    return TIMES.reduce((sum, name) => sum + layers[name][cell], 0);
-  }
-
   /* The shade of each cell from 0 to 1, NaN where nothing took place. The shades of loss and
-     h are square roots, as in the graph, and those of the other layers parts of the time. */
+     h are square roots, as in the graph; idle is a part of the time. */
   function shades(layer, most) {
     const found = new Float32Array(rows * columns);
     const all = new Float64Array(columns);
-    for (let cell = 0; cell < found.length; cell += 1) all[cell % columns] += spent(cell);
+    for (let cell = 0; cell < found.length; cell += 1) all[cell % columns] += amount("time", cell);
     for (let cell = 0; cell < found.length; cell += 1) {
       const column = cell % columns;
-      const time = spent(cell);
-      const value = layers[layer][cell];
+      const time = amount("time", cell);
       if (time === 0 && layers.h[cell] === 0) found[cell] = NaN;
-      else if (layer === "h") found[cell] = most > 0 ? Math.sqrt(value * each(column, units.h) / most) : 0;
-      else if (layer === "loss") found[cell] = Math.sqrt(value * units.loss[column] / (all[column] * units.time[column] || 1));
-      else found[cell] = time > 0 ? value / time : 0;
+      else if (layer === "h") found[cell] = most > 0 ? Math.sqrt(layers.h[cell] * each(column, units.h) / most) : 0;
+      else if (layer === "loss") found[cell] = Math.sqrt(amount("loss", cell) / (all[column] || 1));
+      else found[cell] = amount("idle", cell) / (time || 1);
     }
     return found;
   }

@@ -1,7 +1,6 @@
 /* The windows of the heat map that are there: the whole run, coarsely, and the part that is
    seen as finely as the screen. Finer ones are asked for one at a time. */
 
-import { forget } from "./api.js";
 import { createWindow } from "./heat.js";
 
 const ROWS = 128;
@@ -24,8 +23,7 @@ export function createHeatData({ api, store: { state } }, { arrived, say, busy }
 
   function ask(name, query) {
     const library = state.filters.library ? 1 : null;
-    const path = api.address(state.trace, state.run, name, { ...query, library });
-    return [path, api.get(path)];
+    return api.get(api.address(state.trace, state.run, name, { ...query, library }));
   }
 
   /* Loads the whole run, if it is not there; whether it was. */
@@ -37,7 +35,7 @@ export function createHeatData({ api, store: { state } }, { arrived, say, busy }
     busy(true);
     say("The run is being summed up.");
     const size = api.offline ? { coarse: 1 } : { columns, rows: ROWS };
-    receive(ask("timeline", { axis: state.axis, ...size })[1]);
+    receive(ask("timeline", { axis: state.axis, ...size }));
     return false;
   }
 
@@ -73,9 +71,8 @@ export function createHeatData({ api, store: { state } }, { arrived, say, busy }
     if (api.offline) return say(COARSE);
     asking = true;
     const run = key;
-    const [path, answer] = ask("timeline", { axis: state.axis, ...wanted, rows: ROWS });
     try {
-      const heat = createWindow(await answer);
+      const heat = createWindow(await ask("timeline", { axis: state.axis, ...wanted, rows: ROWS }));
       if (run === key) {
         windows.fine = heat;
         arrived();
@@ -83,7 +80,6 @@ export function createHeatData({ api, store: { state } }, { arrived, say, busy }
     } catch (error) {
       return say(error.message);
     } finally {
-      forget(path); // windows are large, and seldom asked for twice
       asking = false;
     }
     return refine(view, pixels); // the reader may have moved on
@@ -126,7 +122,7 @@ export function createHeatData({ api, store: { state } }, { arrived, say, busy }
       return;
     }
     try {
-      const { ranges } = await ask("marks", { node })[1];
+      const { ranges } = await ask("marks", { node });
       if (marked === wanted) show(ranges);
     } catch (error) {
       say(error.message);
@@ -145,7 +141,7 @@ export function createHeatData({ api, store: { state } }, { arrived, say, busy }
     const [low, high] = state.axis === "time" ? [heat.edges[column], heat.edges[column + 1]]
       : [heat.began_s[column], heat.finished_s[column]];
     try {
-      const [most] = (await ask("waited", { row, low, high, rows: ROWS })[1]).waited;
+      const [most] = (await ask("waited", { row, low, high, rows: ROWS })).waited;
       if (most !== undefined) tell(most);
     } catch (error) {
       say(error.message);

@@ -1,8 +1,7 @@
 /* What a cell of the heat map holds, in words. */
 
 import { html } from "./dom.js";
-import { bytes, integer, label, pathTitle, percent, seconds } from "./format.js";
-import { LAYERS, TIMES } from "./heat.js";
+import { bytes, integer, label, pathTitle, seconds } from "./format.js";
 import { processRange } from "./names.js";
 import { PARTS } from "./terms.js";
 
@@ -20,15 +19,7 @@ function centre(heat, column, model) {
 /* Whether the processes of a cell wait for others most of the time. */
 export function isWaiting(heat, cell) {
   const idle = heat.amount("idle", cell);
-  return idle > 0 && TIMES.every((name) => heat.amount(name, cell) <= idle);
-}
-
-function times(heat, cell, size) {
-  const amounts = TIMES.map((name) => [name, heat.amount(name, cell)]);
-  const total = amounts.reduce((sum, [, value]) => sum + value, 0);
-  return amounts.filter(([name, value]) => value > 0 || name === "comp")
-    .map(([name, value]) => `${LAYERS[name]} ${seconds(value / size)} (${percent(total ? value / total : 0)})`)
-    .join(", ");
+  return idle > 0 && 2 * idle >= heat.amount("time", cell);
 }
 
 /* The parts of the account in a cell, the greatest first; they are known to half a percent. */
@@ -43,19 +34,18 @@ function spent({ parts }, cell) {
 
 /* The supersteps, processes, cost centre, times, h and loss of a cell: elements. On the axis
    of time a cell is a part of a superstep, or of several. */
-export function describeCell({ heat, column, row }, model, axis, isAccount) {
+export function describeCell({ heat, column, row }, model, axis) {
   const who = processRange(model.run.run.hosts, ...heat.processes(row));
   const cell = row * heat.columns + column;
-  const size = heat.processes(row)[1] - heat.processes(row)[0] + 1;
-  const each = size === 1 ? "" : " each";
+  const [first, last] = heat.processes(row);
   const [from, to] = heat.edges.slice(column, column + 2);
   const within = axis === "time" ? `of ${seconds(to - from)} at ${seconds(from)}: ` : "";
   return [
     html("b", {}, `${supersteps(heat, column)}, ${who}`),
     html("span", {}, centre(heat, column, model)),
     isWaiting(heat, cell) ? html("span", {}, "waits: a click goes to the process and line that it waits for") : "",
-    html("span", {}, isAccount ? within + spent(heat, cell) : within + times(heat, cell, size) + each),
-    html("span", {}, `h ${bytes(heat.amount("h", cell))}, loss by ${size === 1 ? "it" : "them"} ${seconds(heat.amount("loss", cell) / heat.nprocs)}`),
+    html("span", {}, within + spent(heat, cell)),
+    html("span", {}, `h ${bytes(heat.amount("h", cell))}, loss by ${first === last ? "it" : "them"} ${seconds(heat.amount("loss", cell) / heat.nprocs)}`),
     axis === "time" ? "" : html("span", { class: "quiet" },
       `from ${seconds(heat.began_s[column])} to ${seconds(heat.finished_s[column])}`),
   ];

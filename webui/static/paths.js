@@ -3,7 +3,7 @@
 
 import { byId, html } from "./dom.js";
 import { count, isInSeconds, pathTitle, roughScore, scoreText } from "./format.js";
-import { MEASURES, MEASURE_MEANINGS, MEASURE_NAMES, METRICS, PARTS, PATHS } from "./terms.js";
+import { MEASURES, MEASURE_NAMES, METRICS, PARTS, PATHS } from "./terms.js";
 
 const ADDED_UP = ["loss", "time", ...PARTS]; // in seconds, over the run
 const OF_THE_PAPER = PATHS.filter((path) => path !== "loss");
@@ -32,7 +32,7 @@ export function createPaths({ store }) {
   const row = (path) => radio(path, ...(PARTS.includes(path) ? [swatch()] : []),
     html("span", { class: "name" }, pathTitle(path)));
   const heads = html("tr", {}, ...Object.keys(MEASURES).map((measure) =>
-    html("th", { scope: "col", title: `${MEASURES[measure]}: ${MEASURE_MEANINGS[measure]}` }, MEASURE_NAMES[measure])));
+    html("th", { scope: "col", title: MEASURES[measure] }, MEASURE_NAMES[measure])));
   const rows = Object.entries(METRICS).flatMap(([metric, title]) => [
     html("tr", {}, html("th", { scope: "rowgroup", colspan: 4 }, title)),
     html("tr", {}, ...Object.keys(MEASURES).map((measure) => html("td", {}, radio(`${metric}-${measure}`))))]);

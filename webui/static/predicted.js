@@ -21,7 +21,7 @@ import { startTheme } from "./theme.js";
 import { createVerdict } from "./verdict.js";
 
 const OF_THE_RUNS = "own";
-const ASKED_BY = ["point", "reference", "machine", "g", "l", "speed"];
+const ASKED_BY = ["point", "machine", "g", "l", "speed"];
 /* The name of a Machine in the address; null, the Machine of the runs, need not be the default. */
 const MACHINE = {
   read: (name) => (name === OF_THE_RUNS ? null : name), write: (name) => name ?? OF_THE_RUNS,
@@ -33,19 +33,19 @@ const POINT = {
 };
 const HELP = "Each box is a function or a line that ends supersteps, with the time that its laws "
   + "predict at the point of the sliders. Its shade is the square root of its part of the run. "
-  + "By default it shows the time that is lost on the way from the reference's number of "
-  + "processes to p: what the darkest box does is the first to hurt.";
+  + "By default it shows the time that is lost on the way from the processes of the "
+  + "largest run to p: what the darkest box does is the first to hurt.";
 
 /* What the server says of what the state names, with some of it changed. */
 function predictions(data, changes = {}) {
-  const { point, reference, machine, g, l, speed } = { ...state, ...changes };
+  const { point, machine, g, l, speed } = { ...state, ...changes };
   return get(withQuery("predicted.json", {
-    point: point && POINT.write(point), reference: reference && POINT.write(reference),
+    point: point && POINT.write(point),
     machine: machine === data.machine ? null : machine ?? OF_THE_RUNS, g, l, speed,
   }));
 }
 
-/* The rows of a node or edge: seconds here and at the reference. */
+/* The rows of a node or edge: seconds here and in the largest run. */
 function rowsOf({ predicted: { tables } }, { node, edge }) {
   return edge === null ? tables.nodes[node] : tables.edges[edge];
 }
@@ -53,7 +53,7 @@ function rowsOf({ predicted: { tables } }, { node, edge }) {
 /* The seconds of a node or edge, and the laws of a cost centre. */
 function aboutNode(model, chosen) {
   const text = (value) => (typeof value === "string" ? value : seconds(value));
-  const heads = ["", "here", "at the reference"].map((title) => html("th", { scope: "col" }, title));
+  const heads = ["", "here", "largest run"].map((title) => html("th", { scope: "col" }, title));
   const rows = rowsOf(model, chosen).map(([title, ...values]) => html("tr", {},
     html("th", { scope: "row" }, title), ...values.map((value) => html("td", {}, text(value)))));
   const laws = (model.run.laws[chosen.node] ?? []).flatMap(({ callers, rows: found }) => [
@@ -79,7 +79,7 @@ const TEXTS = {
 function tooltip(model, chosen, measure, heads, score) {
   return [...heads, `${model.run.measures[measure][0]}: ${scoreText(score, measure)}`,
     ...rowsOf(model, chosen).slice(0, -1).map(([title, here, there]) =>
-      `${title} ${seconds(here)}, at the reference ${seconds(there)}`)];
+      `${title} ${seconds(here)}, in the largest run ${seconds(there)}`)];
 }
 
 function measures({ store }, data) {
@@ -96,8 +96,7 @@ function measures({ store }, data) {
 async function start() {
   const data = await get("model.json");
   declareFields({
-    metric: ["scaling", choice(...Object.keys(data.measures))], point: [null, POINT],
-    reference: [null, POINT], machine: [data.machine, MACHINE],
+    metric: ["scaling", choice(...Object.keys(data.measures))], point: [null, POINT], machine: [data.machine, MACHINE],
   });
   startTheme();
   explainPage(HELP);

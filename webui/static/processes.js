@@ -4,7 +4,7 @@ import { html } from "./dom.js";
 import { selection } from "./detail.js";
 import { amount, integer, percent } from "./format.js";
 import { processName } from "./names.js";
-import { bars, pie, ranked, strip } from "./shares.js";
+import { bars, pie } from "./shares.js";
 import { METRICS } from "./terms.js";
 
 const MOST_SLICES = 16; // of a pie
@@ -12,10 +12,9 @@ const EVEN = 0.05; // an imbalance below this part of the maximum is none
 const NEARLY = 0.99; // of the greatest sum counts as much
 
 /* The pids of those with the greatest value: one, unless others have nearly as much. */
-function leaders(values, order) {
-  const enough = NEARLY * values[order[0]];
-  const behind = order.findIndex((pid) => values[pid] < enough);
-  return order.slice(0, behind < 0 ? order.length : behind).sort((a, b) => a - b);
+function leaders(values) {
+  const enough = NEARLY * values.reduce((a, b) => Math.max(a, b), 0);
+  return values.flatMap((value, pid) => (value >= enough ? [pid] : []));
 }
 
 /* The metric that is shown at first: that of the chosen path; of times that of the greater loss. */
@@ -23,21 +22,6 @@ function usualMetric(path, model, node) {
   const [metric] = path.split("-");
   if (metric in METRICS) return metric;
   return model.score(node, "transfer_imbalance") > model.score(node, "imbalance") ? "h" : "comp";
-}
-
-/* Three amounts, each with a bar on one scale. */
-function sums({ max, avg }, most, metric) {
-  const rows = [
-    ["sum of maxima", max, "The greatest value in each superstep, added up."],
-    ["maximum of sums", most, "What the process with the greatest sum has in all supersteps."],
-    ["average", avg, "The average over all processes."],
-  ];
-  return html("dl", { class: "sums" }, ...rows.flatMap(([title, value, about]) => {
-    const bar = html("span", { class: "bar" });
-    bar.style.width = `${max ? Math.min(100, 100 * value / max) : 0}%`;
-    return [html("dt", { title: about }, title), html("dd", {}, amount(value, metric)),
-      html("dd", { "aria-hidden": "true" }, bar)];
-  }));
 }
 
 /** @param {HTMLElement} host @param {Context} context */
@@ -91,22 +75,19 @@ export function create(host, { store, api, query }) {
   return { show };
 }
 
-/* The charts of some values by pid, and what they add up to. */
+/* The chart of some values by pid, and what is known of one of the processes. */
 function content(part, metric, values, hosts) {
   const cost = part.cost[metric];
-  const order = ranked(values);
   const total = values.reduce((sum, value) => sum + value, 0);
   const readout = html("p", { class: "readout" });
-  let pointed = order[0];
-  const most = values[order[0]];
-  const greatest = cost.max - cost.avg > EVEN * cost.max ? leaders(values, order) : [];
+  let [pointed] = leaders(values);
+  const greatest = cost.max - cost.avg > EVEN * cost.max ? leaders(values) : [];
   const few = values.length <= MOST_SLICES;
-  const charts = few ? [pie(values, greatest, point)]
-    : [bars(values, order, greatest.length, cost.avg, point), strip(values, most, point)];
+  const chart = few ? pie(values, greatest, point) : bars(values, greatest, cost.avg, point);
   const box = html("div", {
     class: few ? "charts few" : "charts", role: "slider", tabindex: 0, "aria-label": "Process",
     "aria-valuemin": 0, "aria-valuemax": values.length - 1, onkeydown: onKey,
-  }, ...charts.map(({ element }) => element), ...(few ? [] : [scale(values.length)]));
+  }, chart.element, ...(few ? [] : [scale(values.length)]));
 
   function tell(pid) {
     pointed = pid;
@@ -119,11 +100,11 @@ function content(part, metric, values, hosts) {
 
   function point(pid) {
     tell(pid);
-    for (const { mark } of charts) mark(pid);
+    chart.mark(pid);
   }
 
   function onKey(event) {
-    const next = moved(event.key, pointed, order);
+    const next = moved(event.key, pointed, values.length);
     if (next === null) return;
     event.preventDefault();
     event.stopPropagation();
@@ -131,7 +112,7 @@ function content(part, metric, values, hosts) {
   }
 
   tell(pointed);
-  return [box, readout, sums(cost, most, metric)];
+  return [box, readout];
 }
 
 function scale(count) {
@@ -139,13 +120,10 @@ function scale(count) {
     html("span", {}, integer(count - 1)));
 }
 
-/* The process to which a key leads: left and right by pid, up and down by rank. */
-function moved(key, pid, order) {
-  const last = order.length - 1;
-  const page = Math.max(1, Math.round(order.length / 10));
+/* The process to which a key leads. */
+function moved(key, pid, count) {
+  const last = count - 1;
+  const page = Math.max(1, Math.round(count / 10));
   const steps = { ArrowLeft: -1, ArrowRight: 1, PageDown: -page, PageUp: page, Home: -last, End: last };
-  if (key in steps) return Math.min(last, Math.max(0, pid + steps[key]));
-  const ranks = { ArrowUp: -1, ArrowDown: 1 };
-  if (!(key in ranks)) return null;
-  return order[Math.min(last, Math.max(0, order.indexOf(pid) + ranks[key]))];
+  return key in steps ? Math.min(last, Math.max(0, pid + steps[key])) : null;
 }

@@ -1,23 +1,19 @@
-/* Shades as colours for a canvas: costs run through the five bins of the legend without
-   steps; what is no cost, such as computation, has a neutral ramp. */
+/* Shades as colours for a canvas: they run through the five bins of the legend without steps. */
 
 import { html } from "./dom.js";
 import { colour } from "./theme.js";
 
 const STEPS = 255;
-const STOPS = {
-  cost: ["--bin-0", "--bin-1", "--bin-2", "--bin-3", "--bin-4"],
-  neutral: ["--bin-0", "--bar"],
-};
+const STOPS = ["--bin-0", "--bin-1", "--bin-2", "--bin-3", "--bin-4"];
 
 /* Red, green and blue of a colour variable. */
 export function rgb(name) {
   return colour(name).match(/[\d.]+/g).slice(0, 3).map(Number);
 }
 
-/* Red, green and blue of shades 0 to 1: 3 bytes for each of 256 steps. kind: cost or neutral. */
-export function ramp(kind = "cost") {
-  const stops = STOPS[kind].map(rgb);
+/* Red, green and blue of shades 0 to 1: 3 bytes for each of 256 steps. */
+export function ramp() {
+  const stops = STOPS.map(rgb);
   const bytes = new Uint8ClampedArray(3 * (STEPS + 1));
   for (let step = 0; step <= STEPS; step += 1) {
     const place = step / STEPS * (stops.length - 1);
@@ -48,10 +44,10 @@ export function paint(shades, columns, rows, bytes) {
 }
 
 /* A legend: a ramp with texts at even distances below it. */
-export function rampLegend(title, texts, kind = "cost") {
+export function rampLegend(title, texts) {
   return html("div", { class: "ramp" },
     html("span", { class: "quiet" }, title),
-    html("div", { class: `ramp-bar ${kind}`, "aria-hidden": "true" }),
+    html("div", { class: "ramp-bar", "aria-hidden": "true" }),
     html("div", { class: "ramp-texts" }, ...texts.map((text) => html("span", {}, text))));
 }
 

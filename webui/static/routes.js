@@ -1,4 +1,4 @@
-/* The paths of the lines between boxes, as SVG path data, which a canvas draws, too. */
+/* The paths of the lines between boxes, as SVG path data. */
 
 const BEND = 7;
 const TRUNK = 11; // from the left of the caller to the line down to its callees

@@ -15,11 +15,11 @@ const BOTTOM = 34;
 const NEAR = 14; // pixels from a point within which it is meant
 const RADIUS = 4;
 
-/* The marks by pattern, in the order of the server: colour, and an outline around 0, 0. */
+/* The marks by pattern: colour, an outline around 0, 0, and the letter that looks like it. */
 const MARKS = {
-  even: { colour: "--even", trace: (c, r) => c.arc(0, 0, r, 0, 2 * Math.PI) },
-  "fan-in": { colour: "--fan-in", trace: (c, r) => triangle(c, r, 1) },
-  "fan-out": { colour: "--fan-out", trace: (c, r) => triangle(c, r, -1) },
+  even: { colour: "--even", trace: (c, r) => c.arc(0, 0, r, 0, 2 * Math.PI), letter: "●" },
+  "fan-in": { colour: "--fan-in", trace: (c, r) => triangle(c, r, 1), letter: "▼" },
+  "fan-out": { colour: "--fan-out", trace: (c, r) => triangle(c, r, -1), letter: "▲" },
 };
 
 function triangle(context, r, down) {
@@ -182,18 +182,11 @@ export function createScatter(read, choose) {
   return { canvas, show, redraw };
 }
 
-/* The marks with their names, and in how many points of the picture they occur. */
+/* The marks with their names. */
 export function markLegend() {
   return html("ul", { class: "mark-legend" }, ...Object.entries(MARKS).map(([name, mark]) => {
-    const icon = html("canvas", { "aria-hidden": "true" });
-    queueMicrotask(() => {
-      const { context } = sized(icon);
-      context.translate(7, 7);
-      context.beginPath();
-      mark.trace(context, RADIUS + 1);
-      context.fillStyle = colour(mark.colour);
-      context.fill();
-    });
-    return html("li", {}, icon, name);
+    const icon = html("span", { "aria-hidden": "true" }, mark.letter);
+    icon.style.color = `var(${mark.colour})`;
+    return html("li", {}, icon, ` ${name}`);
   }));
 }

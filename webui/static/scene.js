@@ -7,12 +7,10 @@ import { route } from "./routes.js";
 import { treeLayout } from "./tree-layout.js";
 
 const MOST_LAID_OUT = 300; // larger graphs are not asked of the server
-/* Lines are easier to follow in a layout of dot: an outline has to gain this much, less where the
-   whole cannot be read in either, and more where many nodes have several callers. */
+/* Lines are easier to follow in a layout of dot: an outline has to gain this much, and more where
+   many nodes have several callers. */
 const GAIN = 1.6;
-const GAIN_OF_MANY = 1.15;
 const GAIN_OF_TANGLE = 4;
-const MANY = 120; // nodes
 const DENSE = 3; // lines for each node
 
 /* The texts of a node: its name in its box, what stands under it, and what is read aloud.
@@ -52,7 +50,7 @@ export function fittingScale({ width, height }, room, padding) {
 /* The layout that can be shown largest, with some preference for those of dot. */
 function largest(layouts, tree, { nodes, links }, room, padding) {
   const isTree = links.length < 1.1 * nodes.length;
-  const gain = !isTree ? GAIN_OF_TANGLE : nodes.length > MANY ? GAIN_OF_MANY : GAIN;
+  const gain = isTree ? GAIN : GAIN_OF_TANGLE;
   const scale = (layout) => fittingScale(layout, room, padding);
   const best = layouts.reduce((a, b) => (a === null || scale(b) > scale(a) ? b : a), null);
   const enough = best !== null && (scale(best) >= 1 || scale(best) * gain >= scale(tree));

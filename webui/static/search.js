@@ -1,9 +1,8 @@
 /* The search: marks the nodes that are found in every view, and walks from one to the next. */
 
 import { html } from "./dom.js";
-import { integer } from "./format.js";
+import { integer, label, place } from "./format.js";
 import { shortcut } from "./keys.js";
-import { search } from "./match.js";
 
 /** @param {HTMLElement} host @param {Context} context */
 export function create(host, { store }) {
@@ -11,17 +10,16 @@ export function create(host, { store }) {
   const input = html("input", {
     type: "search", placeholder: "Search  /", autocomplete: "off", spellcheck: "false",
     "aria-label": "Search nodes", "aria-keyshortcuts": "/", "aria-describedby": "search-count",
-    title: "A part of a name, file:line, or /expression/. Enter goes to the next, Shift-Enter back.",
+    title: "A part of a name, or file:line. Enter goes to the next, Shift-Enter back.",
     oninput: () => update({ search: input.value }, { push: state.search === "" }),
     onkeydown: onKey,
   });
   const count = html("span", { id: "search-count", class: "quiet", "aria-live": "polite" });
-  const error = html("p", { class: "search-error", role: "alert", hidden: true });
-  host.replaceChildren(count, input, error);
+  host.replaceChildren(count, input);
   /** @type {Model} */
   let model = null;
   let found = [];
-  shortcut("/", "Search a part of a name, file:line, or /expression/: there Enter goes to the next "
+  shortcut("/", "Search a part of a name, or file:line: there Enter goes to the next "
     + "node, Shift-Enter to the one before, and Escape clears", () => {
     input.focus();
     input.select();
@@ -49,18 +47,22 @@ export function create(host, { store }) {
 
   function show(shown) {
     model = shown;
-    const result = search(model.nodes, state.search);
-    found = result.found ?? [];
-    model.found = result.found === null ? null : new Set(found);
+    const wanted = state.search.trim().toLowerCase();
+    found = wanted === "" ? [] : model.nodes.flatMap((node, at) => (isMeant(node, wanted) ? [at] : []));
+    model.found = wanted === "" ? null : new Set(found);
     if (input.value !== state.search) input.value = state.search;
     const at = found.indexOf(model.indexOf(state.node));
-    count.textContent = result.found === null || result.error ? "" : counted(at, found.length);
-    error.textContent = result.error;
-    error.hidden = result.error === "";
-    input.setAttribute("aria-invalid", String(result.error !== ""));
+    count.textContent = wanted === "" ? "" : counted(at, found.length);
   }
 
   return { show };
+}
+
+/* Whether the name or the place of a node contains a text; one that names a line is the end of the place. */
+function isMeant(node, wanted) {
+  const where = place(node).toLowerCase();
+  return label(node).toLowerCase().includes(wanted)
+    || (/:\d+$/.test(wanted) ? where.endsWith(wanted) : where.includes(wanted));
 }
 
 function counted(at, length) {

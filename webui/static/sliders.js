@@ -1,6 +1,6 @@
-/* The sliders of a node model's variables, and the choice of the reference. */
+/* The sliders of a node model's variables. */
 
-import { button, byId, html } from "./dom.js";
+import { byId, html } from "./dom.js";
 import { shortcut } from "./keys.js";
 
 const SAVED = "This page was saved to a file at the points that were named: bsp view --fit shows others.";
@@ -48,24 +48,19 @@ function row({ name, label, title, steps, measured }, set, disabled) {
 
 /** @param {any} context */
 export function createSliders({ store, ask, say, isSaved }, data) {
-  const { state, update } = store;
+  const { update } = store;
   let point = {};
   let wanted = {}; // what was set since the server has last agreed: keys come before its answers
   let at = 0; // the step of the number of processes
   const varied = data.variables.filter(({ fixed }) => !fixed);
   const rows = new Map(varied.map((variable) => [variable.name, row(variable, set, isSaved)]));
-  const about = html("p", { class: "quiet" });
-  const take = button("Take this point", () => update({ reference: point }),
-    { class: "plain-button", disabled: isSaved, title: "Compare with the point of the sliders from now on" });
-  const reset = button("Largest run", () => update({ reference: null }), { class: "plain-button" });
   const named = html("select", {
     "aria-label": "Named points", hidden: data.points.length < 2,
     onchange: () => update({ point: data.points[Number(named.value)].point }),
   }, ...data.points.map(({ title }, number) => html("option", { value: number }, title)));
   byId("sliders").replaceChildren(named,
     ...[...rows.values()].map(({ element }) => element),
-    html("p", { class: "quiet", hidden: !isSaved }, SAVED),
-    html("h3", {}, "Reference"), about, html("div", { class: "buttons" }, take, reset));
+    html("p", { class: "quiet", hidden: !isSaved }, SAVED));
 
   /* Sets a variable, unless the server cannot read its value, and says then why. */
   async function set(name, text, push) {
@@ -101,8 +96,6 @@ export function createSliders({ store, ask, say, isSaved }, data) {
     const isHere = (each) => Object.entries(point).every(([name, text]) => each.point[name] === text);
     named.value = String(data.points.findIndex(isHere)); // none where another point is shown
     for (const [name, each] of rows) each.show(predicted.sliders[name]);
-    about.textContent = predicted.reference;
-    reset.disabled = state.reference === null;
   }
 
   return { show };

@@ -1,6 +1,6 @@
 /* The view "Table": the nodes, sorted by any column. */
 
-import { COLUMNS, cells, head, sorted, widths } from "./columns.js";
+import { COLUMNS, cells, head, sorted } from "./columns.js";
 import { selection } from "./detail.js";
 import { button, html } from "./dom.js";
 import { count, integer, label, place, shortLabel } from "./format.js";
@@ -15,8 +15,8 @@ const PAGE = 10; // rows
 export function create(host, { store }) {
   const { state, update } = store;
   const table = html("table", {
-    class: "nodes", role: "grid", tabindex: 0, "aria-label": "Nodes", onkeydown: onKey, onclick: onClick,
-  }, widths());
+    class: "nodes", role: "grid", tabindex: 0, "aria-label": "Nodes", onclick: onClick,
+  });
   const more = html("p", { class: "more" });
   const summary = html("p", { class: "quiet summary", "aria-live": "polite" });
   host.replaceChildren(html("div", { class: "rows" }, table, more), summary);
@@ -24,7 +24,6 @@ export function create(host, { store }) {
   let model = null;
   let visible = false;
   let parts = []; // the rows, in their order
-  let cursor = null; // the node at which the keyboard is
   let isWhole = false; // whether the reader asked for all rows
   let isPrinting = false;
 
@@ -41,14 +40,15 @@ export function create(host, { store }) {
     return { time: model.score(model.root, "time"), loss: model.score(model.root, "loss") };
   }
 
+  const selected = () => selection(model, state).node;
+
   // -- rows --------------------------------------------------------------------------------
 
   function row(part, position) {
     const { node } = part;
-    const isSelected = state.edge === null && node === selection(model, state).node;
     return html("tr", {
       id: `row-${node}`, "data-node": node, "aria-rowindex": position + 2,
-      "aria-selected": String(isSelected), class: node === cursor ? "cursor" : null,
+      "aria-selected": state.edge === null && node === selected(),
     }, ...cells(part, whole()));
   }
 
@@ -67,7 +67,7 @@ export function create(host, { store }) {
     for (const old of table.querySelectorAll("tbody, tfoot")) old.remove();
     table.append(...before(), html("tbody", {}, ...parts.slice(0, most).map(row)));
     table.setAttribute("aria-rowcount", parts.length + 1);
-    table.setAttribute("aria-activedescendant", `row-${cursor}`);
+    table.setAttribute("aria-activedescendant", `row-${selected()}`);
     more.hidden = isPrinting || parts.length <= most;
     more.replaceChildren(button(`Show all ${integer(parts.length)} rows`, () => {
       isWhole = true;
@@ -78,7 +78,7 @@ export function create(host, { store }) {
   function showHead() {
     const focused = document.activeElement?.closest("th")?.className ?? null;
     table.querySelector("thead")?.remove();
-    table.querySelector("colgroup").after(head(state.sort, (sort) => update({ sort })));
+    table.prepend(head(state.sort, (sort) => update({ sort })));
     if (focused !== null) table.querySelector(`thead .${focused} button`)?.focus();
   }
 
@@ -86,10 +86,8 @@ export function create(host, { store }) {
 
   function move(step) {
     if (parts.length === 0) return;
-    const at = parts.findIndex(({ node }) => node === cursor);
-    const next = Math.min(parts.length - 1, Math.max(0, at < 0 ? 0 : at + step));
-    cursor = parts[next].node;
-    drawAt(next);
+    const at = parts.findIndex(({ node }) => node === selected());
+    select(parts[Math.min(parts.length - 1, Math.max(0, at < 0 ? 0 : at + step))].node, { push: false });
     table.focus({ preventScroll: true });
   }
 
@@ -100,29 +98,21 @@ export function create(host, { store }) {
     table.querySelector(`[aria-rowindex="${position + 2}"]`)?.scrollIntoView({ block: "nearest" });
   }
 
-  function select(node) {
-    if (node !== null) update({ node: model.nodes[node].id, edge: null });
-  }
-
-  function onKey(event) {
-    if (event.target !== table || (event.key !== "Enter" && event.key !== " ")) return;
-    event.preventDefault();
-    select(cursor);
+  function select(node, options = {}) {
+    update({ node: model.nodes[node].id, edge: null }, options);
   }
 
   function onClick(event) {
     const found = event.target.closest("[data-node]");
-    if (found === null) return;
-    cursor = Number(found.dataset.node);
-    select(cursor);
+    if (found !== null) select(Number(found.dataset.node));
   }
 
   const here = { section: "Table", view: "table" };
-  shortcut(["ArrowDown", "ArrowUp"], "Go to the next or previous node; Enter selects it", (event) =>
+  shortcut(["ArrowDown", "ArrowUp"], "Select the next or the previous node", (event) =>
     move(event.key === "ArrowDown" ? 1 : -1), here);
-  shortcut(["PageDown", "PageUp"], "Go down or up by ten nodes", (event) =>
+  shortcut(["PageDown", "PageUp"], "The same by ten nodes", (event) =>
     move(event.key === "PageDown" ? PAGE : -PAGE), here);
-  shortcut(["Home", "End"], "Go to the first or the last node", (event) =>
+  shortcut(["Home", "End"], "Select the first or the last node", (event) =>
     move(event.key === "Home" ? -parts.length : parts.length), here);
 
   // -- the whole ---------------------------------------------------------------------------
@@ -151,11 +141,7 @@ export function create(host, { store }) {
       showHead();
       showSummary();
     }
-    const { node } = selection(model, state);
-    if (changed === null || changed.has("model") || changed.has("node") || !parts.some((part) => part.node === cursor)) {
-      cursor = node;
-    }
-    const position = parts.findIndex((part) => part.node === cursor);
+    const position = parts.findIndex(({ node }) => node === selected());
     if (position >= 0 && (reordered || changed.has("node"))) drawAt(position);
     else draw();
   }

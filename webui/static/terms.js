@@ -16,10 +16,6 @@ export const MEASURES = {"abs": "absolute", "imb": "absolute imbalance", "rel": 
 /** @type {Record<string, string>} */
 export const MEASURE_NAMES = {"abs": "maximum", "imb": "imbalance", "rel": "relative", "weighted": "weighted"};
 
-/* What these are. */
-/** @type {Record<string, string>} */
-export const MEASURE_MEANINGS = {"abs": "the maximum over the processes", "imb": "maximum less average", "rel": "the imbalance as a part of the maximum", "weighted": "imbalance times relative imbalance"};
-
 /* The parts of the account, in their order. */
 /** @type {string[]} */
 export const PARTS = ["useful", "imbalance", "transfers", "transfer_imbalance", "latency", "blocked", "core", "recording", "ends", "unexplained"];

@@ -5,7 +5,6 @@ import { byId } from "./dom.js";
 
 const THEMES = ["auto", "light", "dark"];
 const PALETTES = ["red", "safe"];
-const BINS = 5;
 const root = document.documentElement;
 const listeners = [];
 let known = new Map();
@@ -37,31 +36,7 @@ export function colour(variable) {
   return known.get(variable);
 }
 
-/* Red, green and blue from 0 to 1 of a colour that colour() returned. */
-function channels(value) {
-  const parts = value.match(/[\d.]+/g).map(Number);
-  return value.startsWith("rgb") ? parts.slice(0, 3).map((part) => part / 255) : parts.slice(0, 3);
-}
-
-/* Relative luminance, as WCAG 2 defines it. */
-export function luminance(value) {
-  const [red, green, blue] = channels(value).map((part) =>
-    part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-}
-
-/* Black or white, whichever is easier to read on a colour. */
-export function textOn(value) {
-  const light = luminance(value);
-  return (light + 0.05) / 0.05 > 1.05 / (light + 0.05) ? "#000000" : "#ffffff";
-}
-
-/* Text on a shade gets its colour from the luminance of the shade. */
 function apply() {
-  known = new Map();
-  for (let bin = 0; bin < BINS; bin += 1) {
-    root.style.setProperty(`--on-bin-${bin}`, textOn(colour(`--bin-${bin}`)));
-  }
   known = new Map();
   for (const listener of listeners) listener();
 }

@@ -4,12 +4,11 @@
 import { selection } from "./detail.js";
 import { button, html } from "./dom.js";
 import { bytes, integer, isPart, percent, seconds } from "./format.js";
-import { LAYERS, SCALES, SHORT } from "./heat.js";
+import { LAYERS, SCALES } from "./heat.js";
 import { createHeatData } from "./heatdata.js";
 import { draw, hostRows, layout } from "./heatdraw.js";
 import { describeCell, isWaiting } from "./heattext.js";
 import { shortcut } from "./keys.js";
-import { pictureName, savePicture } from "./picture.js";
 import { followPointers } from "./pointers.js";
 import { onPrint } from "./print.js";
 import { paint, ramp, rampLegend } from "./ramp.js";
@@ -31,7 +30,7 @@ export function create(host, context) {
   const { state, update } = context.store;
   const canvas = html("canvas", {
     class: "heat", tabindex: 0, role: "application", "aria-label": "Heat map of processes and "
-      + "supersteps. Arrow keys move the cursor, with Shift they select a range of supersteps.",
+      + "supersteps. Arrow keys move the cursor.",
   });
   const readout = html("p", { class: "readout", "aria-live": "polite" });
   const note = html("p", { class: "quiet hint" });
@@ -42,8 +41,7 @@ export function create(host, context) {
     button(text, action, { class: "plain-button", "aria-label": name });
   host.replaceChildren(
     html("div", { class: "toolbar" }, layers, axes, html("span", { class: "joined" },
-      tool("−", "Zoom out", () => zoom(2)), tool("+", "Zoom in", () => zoom(0.5)), tool("All", "Show all", fit)),
-    button("Save picture", save, { class: "plain-button", title: "Save the timeline as a picture" })),
+      tool("−", "Zoom out", () => zoom(2)), tool("+", "Zoom in", () => zoom(0.5)), tool("All", "Show all", fit))),
     canvas, html("div", { class: "below" }, html("div", {}, readout, note), legend));
 
   const data = createHeatData(context, {
@@ -64,7 +62,6 @@ export function create(host, context) {
   let marks = [];
   let cursor = null; // { x, row }: a place on the axis, and a row
   let selected = null; // the range on the axis that is being selected
-  let anchor = null; // the superstep from which the keyboard selects a range
   let frame = false;
 
   // -- what is drawn -----------------------------------------------------------------------
@@ -105,9 +102,7 @@ export function create(host, context) {
     const heat = fine !== null && fine.low <= from && to <= fine.high ? fine : base;
     const size = (heat.high - heat.low) / heat.columns;
     if (state.axis === "time") return `mean over ${seconds(size)} in each column`;
-    const [least, most] = [Math.floor(size + 1e-9), Math.ceil(size - 1e-9)];
-    if (most <= 1) return "one in each column";
-    return `mean of ${least === most ? most : `${integer(least)} or ${integer(most)}`} in each column`;
+    return size > 1 ? `mean of ${integer(Math.round(size))} in each column` : "one in each column";
   }
 
   function makeStrips() {
@@ -130,16 +125,11 @@ export function create(host, context) {
     return found;
   }
 
-  /* Whether supersteps have their positions as numbers, as in every run that was recorded. */
-  function isWithoutGaps({ columns, last, total }) {
-    return last[columns - 1] === total - 1;
-  }
-
   /* The part of the axis that supersteps from a to b, inclusive, take. */
   /** @param {number[]} steps */
   function stretch([first, last]) {
     const { base, fine } = data.windows;
-    if (state.axis === "superstep" && isWithoutGaps(base)) return [first, last + 1];
+    if (state.axis === "superstep") return [first, last + 1];
     const inFine = fine !== null && fine.first[0] < first && last < fine.last[fine.columns - 1];
     return (inFine ? fine : base).stretch(first, last);
   }
@@ -185,24 +175,20 @@ export function create(host, context) {
     redraw();
   }
 
-  function kindOf() {
-    return layer() === "comp" ? "neutral" : "cost";
-  }
-
   /* What paints a window in the colours of the layer. */
   function painter(most) {
     if (layer() === "account") {
       const { top, bottom } = place();
       return (heat) => paintStacks(heat, bottom - top, isPart(state.metric) ? state.metric : null);
     }
-    const colours = ramp(kindOf());
+    const colours = ramp();
     return (heat) => paint(heat.shades(layer(), most), heat.columns, heat.rows, colours);
   }
 
   function legendOf(most) {
-    const [limits, of] = SCALES[layer()] ?? SCALES.other;
+    const [title, limits] = SCALES[layer()];
     const text = (limit) => (layer() === "h" ? bytes(limit * most) : percent(limit));
-    return rampLegend(`${LAYERS[layer()]}, ${of}`, limits.map(text), kindOf());
+    return rampLegend(title, limits.map(text));
   }
 
   function arrived() {
@@ -247,7 +233,7 @@ export function create(host, context) {
     const found = cell();
     note.hidden = found !== null && sentence === "";
     note.textContent = sentence || HELP;
-    readout.replaceChildren(...(found === null ? [] : describeCell(found, model, state.axis, layer() === "account")));
+    readout.replaceChildren(...(found === null ? [] : describeCell(found, model, state.axis)));
   }
 
   const select = (id) => model.indexOf(id) !== null && update({ node: id, edge: null });
@@ -304,10 +290,6 @@ export function create(host, context) {
     update({ span: null }, { push: false });
   }
 
-  function save() {
-    savePicture(canvas, pictureName(model.run.run.program, "timeline"));
-  }
-
   /* Shows the superstep under the cursor over the whole width, or those of its column. */
   function showSuperstep() {
     const found = cell();
@@ -336,19 +318,7 @@ export function create(host, context) {
     update({ brush: steps });
   }
 
-  function selectByKey(columns) {
-    if (cell() === null) return moveCursor(0, 0);
-    anchor ??= cell().heat.first[cell().column];
-    moveCursor(columns, 0);
-    const { heat, column } = cell();
-    const [first, last] = [heat.first[column], heat.last[column]];
-    return update({ brush: [Math.min(anchor, first), Math.max(anchor, last)] });
-  }
-
-  function showAll() {
-    anchor = null;
-    update({ brush: null });
-  }
+  const showAll = () => update({ brush: null });
 
   // -- pointers and keys -----------------------------------------------------------------
 
@@ -418,12 +388,9 @@ export function create(host, context) {
   });
 
   const here = { section: "Timeline", view: "timeline" };
-  shortcut(Object.keys(ARROWS), "Move the cursor; with Shift, select a range", (event) => {
+  shortcut(Object.keys(ARROWS), "Move the cursor", ({ key }) => {
     canvas.focus();
-    const [columns, rows] = ARROWS[event.key];
-    if (event.shiftKey && columns !== 0) return selectByKey(columns);
-    anchor = null;
-    return moveCursor(columns, rows);
+    moveCursor(...ARROWS[key]);
   }, here);
   shortcut(["+", "="], "Zoom in", () => zoom(0.5), here);
   shortcut("-", "Zoom out", () => zoom(2), here);
@@ -439,9 +406,7 @@ export function create(host, context) {
   // -- controls --------------------------------------------------------------------------
 
   function showControls() {
-    const offered = Object.entries(SHORT)
-      .filter(([name]) => name !== "waiting" || (model.run.run.waiting_s ?? 0) > 0);
-    segments(layers, Object.fromEntries(offered), layer(), (value) => update({ layer: value }));
+    segments(layers, LAYERS, layer(), (value) => update({ layer: value }));
     segments(axes, AXES, state.axis, (value) => update({ axis: value, span: null }));
   }
 

@@ -8,15 +8,11 @@ import { createMatrix } from "./matrix.js";
 import { processName } from "./names.js";
 import { rampLegend } from "./ramp.js";
 import { createScatter, markLegend } from "./scatter.js";
-import { segments } from "./segments.js";
 import { onTheme } from "./theme.js";
 import { descendants } from "./visible.js";
 
-const SCALES = { log: "logarithmic", linear: "linear" };
 const SAVED = "This page was saved to a file with the traffic of the whole run: bsp view shows "
   + "that of each node.";
-const ZOOM = "Double-click a block to see its processes, or press Enter.";
-const CENTRE = "cost centre";
 const LINE = "A point is a superstep. The line is g h + l, fitted to this run: a point above it "
   + "took longer than its h explains.";
 
@@ -29,8 +25,6 @@ export function create(host, context) {
   const { state, update } = store;
   const title = html("h2", {});
   const facts = html("dl", { class: "facts-list" });
-  const scales = html("div", { class: "segments", role: "radiogroup", "aria-label": "Scale" });
-  const whole = button("All processes", () => zoom(null, null), { class: "plain-button", hidden: true });
   const readout = html("p", { class: "readout", "aria-live": "polite" });
   const legend = html("div");
   const note = html("p", { class: "quiet hint" });
@@ -38,21 +32,19 @@ export function create(host, context) {
   const departsNote = html("p", { class: "quiet" });
   const pointText = html("p", { class: "readout", "aria-live": "polite" });
   const marks = html("div");
-  const lists = html("div", { class: "lists" });
-  const matrix = createMatrix(read, zoom);
+  const list = html("div", {});
+  const matrix = createMatrix(read);
   const scatter = createScatter(readPoint, choosePoint);
   host.replaceChildren(
     html("section", { class: "matrix-part", "aria-label": "Matrix of bytes" },
       matrix.canvas,
-      html("div", { class: "beside" }, title, html("div", { class: "row" }, scales, whole), legend, readout, facts, note)),
+      html("div", { class: "beside" }, title, legend, readout, facts, note)),
     html("section", { class: "scatter-part", "aria-label": "Departures from g h + l" },
-      html("header", {}, departsTitle, marks), departsNote, scatter.canvas, pointText, lists));
+      html("header", {}, departsTitle, marks), departsNote, scatter.canvas, pointText, list));
 
   /** @type {Model} */
   let model = null;
   let visible = false;
-  let scale = "log";
-  let range = { senders: null, receivers: null };
   let wanted = { traffic: "", departures: "" }; // the addresses whose answers are shown
   let answers = { traffic: null, departures: null };
 
@@ -82,7 +74,7 @@ export function create(host, context) {
   }
 
   function askTraffic() {
-    const path = address("traffic", { node: node(), ...range });
+    const path = address("traffic", { node: node() });
     ask("traffic", path, showMatrix, (error) => {
       if (!(error instanceof api.Offline)) note.textContent = error.message;
       else {
@@ -104,18 +96,11 @@ export function create(host, context) {
 
   function showMatrix(sentence = "") {
     const { traffic } = answers;
-    const { least, most } = matrix.show(traffic, scale === "log", model.run.run.hosts);
-    note.textContent = sentence || (traffic.senders.size > 1 ? ZOOM : "");
-    const middle = scale === "log" ? Math.sqrt(least * most) : most / 2;
-    const lowest = scale === "log" ? least : 0;
-    const texts = most === lowest ? ["", bytes(most)] : [lowest, middle, most].map(bytes);
+    const { least, most } = matrix.show(traffic, model.run.run.hosts);
+    note.textContent = sentence;
+    const texts = most === least ? ["", bytes(most)] : [least, Math.sqrt(least * most), most].map(bytes);
     legend.replaceChildren(most > 0 ? rampLegend("bytes from one process to another", texts)
       : html("p", { class: "quiet" }, NOTHING));
-    whole.hidden = range.senders === null;
-    segments(scales, SCALES, scale, (value) => {
-      scale = value;
-      showMatrix(sentence);
-    });
     showFacts(traffic, sentence !== "");
   }
 
@@ -140,11 +125,6 @@ export function create(host, context) {
     readout.replaceChildren(...(text === null ? [] : [html("b", {}, text), html("span", {}, more)]));
   }
 
-  function zoom(senders, receivers) {
-    range = { senders, receivers };
-    askTraffic();
-  }
-
   // -- departures --------------------------------------------------------------------------
 
   function nodeName(id) {
@@ -164,11 +144,11 @@ export function create(host, context) {
     const { departures } = answers;
     const isMeasured = departures.points.comm_s.some((time) => time > 0);
     departsNote.textContent = isMeasured ? departures.note || LINE : NO_TIME;
-    for (const part of [scatter.canvas, marks, lists]) part.hidden = !isMeasured;
+    for (const part of [scatter.canvas, marks, list]) part.hidden = !isMeasured;
     marks.replaceChildren(markLegend());
     scatter.show(departures, passes(departures.points.node));
     readPoint(null);
-    lists.replaceChildren(farthest(departures), centres(departures));
+    list.replaceChildren(centres(departures));
   }
 
   function over(points, point) {
@@ -198,36 +178,15 @@ export function create(host, context) {
     if (model.indexOf(id) !== null) update({ node: id, edge: null });
   }
 
-  function table(caption, heads, rows) {
-    return html("table", { class: "list" }, html("caption", {}, caption),
-      html("thead", {}, html("tr", {}, ...heads.map((text) =>
-        html("th", { scope: "col", class: text === CENTRE ? "text" : null }, text)))),
-      html("tbody", {}, ...rows));
-  }
-
-  function chooseNode(id) {
-    return html("td", { class: "text" }, button(nodeName(id), () => update({ node: id, edge: null })));
-  }
-
-  function farthest({ farthest: points, patterns }) {
-    const rows = points.h.map((h, point) => html("tr", {},
-      html("td", {}, button(integer(points.root[point]), () => showInTimeline(points.root[point]), {
-        title: "Show this superstep in the timeline", "aria-label": `Superstep ${points.root[point]} in the timeline`,
-      })),
-      chooseNode(points.node[point]), html("td", {}, bytes(h)),
-      html("td", {}, patterns[points.pattern[point]]), html("td", {}, over(points, point))));
-    return table("Supersteps that depart most", ["superstep", CENTRE, "h", "pattern", "departs"], rows);
-  }
-
   function centres({ centres: found }) {
-    const rows = found.map((centre) => html("tr", {}, chooseNode(centre.node),
-      html("td", {}, integer(centre.supersteps)),
-      html("td", {}, `${centre.over_s < 0 ? "−" : "+"}${seconds(Math.abs(centre.over_s))}`)));
-    return table("Cost centres that depart most", [CENTRE, "supersteps", "departs"], rows);
-  }
-
-  function showInTimeline(step) {
-    update({ view: "timeline", axis: "superstep", span: [Math.max(0, step - 15), step + 16] });
+    const head = (text, kind = null) => html("th", { scope: "col", class: kind }, text);
+    const rows = found.map(({ node: id, supersteps, over_s: value }) => html("tr", {},
+      html("td", { class: "text" }, button(nodeName(id), () => update({ node: id, edge: null }))),
+      html("td", {}, integer(supersteps)),
+      html("td", {}, `${value < 0 ? "−" : "+"}${seconds(Math.abs(value))}`)));
+    return html("table", { class: "list" }, html("caption", {}, "Cost centres that depart most"),
+      html("thead", {}, html("tr", {}, head("cost centre", "text"), head("supersteps"), head("departs"))),
+      html("tbody", {}, ...rows));
   }
 
   // -- the whole ---------------------------------------------------------------------------
@@ -242,9 +201,6 @@ export function create(host, context) {
   function show(next, _, changed) {
     model = next;
     visible = true;
-    if (changed !== null && ["trace", "run"].some((name) => changed.has(name))) {
-      range = { senders: null, receivers: null };
-    }
     askTraffic();
     askDepartures();
     if (answers.departures !== null && wanted.departures === address("departures", {})

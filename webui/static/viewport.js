@@ -89,12 +89,6 @@ export function createViewport(element, { onChange, onRest }) {
     return Math.min((room.width - 2 * PADDING) / w, (room.height - 2 * PADDING) / h);
   }
 
-  /* Whether some of a box is in sight. */
-  function sees({ x, y, w, h }) {
-    const [left, top] = [x * view.scale + view.x, y * view.scale + view.y];
-    return left + w * view.scale > 0 && top + h * view.scale > 0 && left < room.width && top < room.height;
-  }
-
   /* Shows a box in the middle; where the room is too small for all of it, the part that has
      to be seen stays in view. */
   function open(box, part, scale) {
@@ -115,7 +109,7 @@ export function createViewport(element, { onChange, onRest }) {
     wheel: (pixels, at, { ctrlKey }) => zoom(Math.exp(-pixels * (ctrlKey ? PINCH : WHEEL)), at),
   });
   return {
-    load, fit, zoom, pan, reveal, centre, open, measure, fittingScale, scaleOf, sees,
+    load, fit, zoom, pan, reveal, centre, open, measure, fittingScale, scaleOf,
     get view() { return view; },
     get room() { return room; },
     get fitted() { return fitted; },

@@ -33,7 +33,7 @@ type Hosts = { names: string[]; of: number[] } | null;
 type Facts = {
   program: string | null; host: string | null; backend: string | null; started: string | null;
   error: string | null; nprocs: number; complete: boolean; repeat: [number, number] | null;
-  arguments: string[]; cores: number | null; elapsed_s: number; waiting_s: number | null;
+  arguments: string[]; cores: number | null; elapsed_s: number;
   supersteps: number; machine: string | null; hosts: Hosts;
 };
 type Part = {

@@ -1,5 +1,4 @@
-/* The graph as SVG: an element for each part of a node, so that each can be focused and read
-   aloud. For graphs of some hundred nodes. */
+/* The graph as SVG: an element for each part of a node, so that each can be focused and read aloud. */
 
 import {
   INSET, NAME_Y, RADIUS, UNDER_Y, VALUE_Y, barRectangles, farLetters, shortName, squeezed,
@@ -42,7 +41,7 @@ function makeLine({ edge, path }, position) {
 
 /* A drawing in `host`; the caller transforms and marks it. nameOf and labelOf give the name of
    a node and the text that is read aloud. */
-export function createSvgDrawing(host, { nameOf, underOf, labelOf }) {
+export function createDrawing(host, { nameOf, underOf, labelOf }) {
   const layer = svg("g", {});
   const halo = svg("rect", { class: "halo", rx: RADIUS + 4 });
   const lineLayer = svg("g", { class: "lines" });
@@ -123,14 +122,12 @@ export function createSvgDrawing(host, { nameOf, underOf, labelOf }) {
   }
 
   return {
-    element: canvas, load, paint, mark, transform, setReachable, hit,
+    load, paint, mark, transform, setReachable, hit,
     focus: (node) => nodes.get(node)?.element.focus({ preventScroll: true }),
     focused: () => {
       /** @type {HTMLElement} */
       const within = document.activeElement?.closest("[data-node]");
       return within && canvas.contains(within) ? Number(within.dataset.node) : null;
     },
-    resize() {},
-    remove: () => canvas.remove(),
   };
 }
