@@ -39,3 +39,21 @@ def there(system, *words):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_first_steps_of_a_user_work(system):
     assert len(there(system, str(FOLDER / "first_steps.py")).splitlines()) == 4
+
+
+PROGRAMS = sorted(
+    path.stem
+    for path in (FOLDER.parents[1] / "apps" / "gallery").glob("*.py")
+    if not path.stem.endswith(("_mpi4py", "_multiprocessing", "references", "__"))
+)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_programs_of_the_gallery_run_on_virtual_processors(system, program, tmp_path):
+    trace = str(tmp_path / "gallery.bsp")
+    words = ("-m", "bsplib", "run", "--backend", "sim", "-n", "4", "--profile", trace, "-m")
+    there(system, *words, f"bsplib.apps.gallery.{program}")
+    assert "4 processes, backend sim" in there(system, "-m", "bsplib", "report", trace)
