@@ -71,7 +71,7 @@ def shims(tmp_path_factory):
     return folder
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_with_the_shim_of_a_wheel_no_compiler_is_needed(mpi, shims):
     ran = recorded_without_compiler(mpi, shims)
     assert (ran.status, ran.output) == (0, "done\n"), ran.errors
