@@ -27,6 +27,7 @@ def there(system, *words):
         env=environment,
         capture_output=True,
         text=True,
+        errors="replace",  # on Windows what is printed is not UTF-8
         check=False,
         timeout=500,
     )
@@ -55,5 +56,6 @@ PROGRAMS = sorted(
 def test_programs_of_the_gallery_run_on_virtual_processors(system, program, tmp_path):
     trace = str(tmp_path / "gallery.bsp")
     words = ("-m", "bsplib", "run", "--backend", "sim", "-n", "4", "--profile", trace, "-m")
-    there(system, *words, f"bsplib.apps.gallery.{program}")
+    folder = [str(FOLDER)] if program == "map_files" else []
+    there(system, *words, f"bsplib.apps.gallery.{program}", *folder)
     assert "4 processes, backend sim" in there(system, "-m", "bsplib", "report", trace)
