@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import secrets
 import socket
+import sys
 import threading
+import time
 import webbrowser
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -15,6 +18,7 @@ import flask
 import waitress
 from flask.json.provider import DefaultJSONProvider
 from waitress import wasyncore
+from waitress.channel import HTTPChannel
 from werkzeug.sansio.utils import host_is_trusted
 
 from bsplib.errors import BspError
@@ -35,6 +39,9 @@ from bsplib.webui.page import (
 )
 from bsplib.webui.traces import Traces
 
+with contextlib.suppress(ImportError):  # not on Windows
+    import resource
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -47,8 +54,12 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 TRUSTED_HOSTS = (HOST, "localhost")
 
+MOST_CONNECTIONS = 128
+"""A browser has 6; fewer where the process may open few files."""
+
 LIMITS: dict[str, Any] = {
     "threads": 8,
+    "connection_limit": 2 * MOST_CONNECTIONS,  # never reached: then nobody would be let in
     "channel_timeout": 10,
     "cleanup_interval": 2,
     "max_request_header_size": 2**14,
@@ -57,6 +68,9 @@ LIMITS: dict[str, Any] = {
 }
 """Limits of the server: a connection without traffic for 10 s is closed, so that unused
 connections cannot block the others."""
+
+REQUEST_SECONDS = 10
+"""Within this time of its first byte, a request has to arrive completely."""
 
 STATIC_SECONDS = 60
 """So long a browser may keep the files of the page; data are never kept."""
@@ -69,6 +83,40 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+
+
+class _Channel(HTTPChannel):
+    """A connection that is closed if a request does not arrive completely in time.
+
+    The time limit of the server itself starts again with every byte.
+    """
+
+    _begun_s = 0.0
+
+    def __init__(self, server: Any, *connection: Any, **options: Any) -> None:
+        """Take a new connection; beyond the limit, the one that was idle for longest is closed."""
+        super().__init__(server, *connection, **options)
+        idle = [each for each in server.active_channels.values() if not each.requests]
+        if len(server.active_channels) > _most_connections() and idle:
+            min(idle, key=lambda each: each.last_activity).handle_close()
+
+    def received(self, data: bytes) -> bool:
+        """Receive a part of a request."""
+        now_s = time.monotonic()
+        if self.request is None:
+            self._begun_s = now_s
+        elif now_s - self._begun_s > REQUEST_SECONDS:
+            self.will_close = True
+            return False
+        return bool(super().received(data))
+
+
+def _most_connections() -> int:
+    """Return how many connections are kept: they get half of the files that may still be opened."""
+    if sys.platform != "linux":
+        return MOST_CONNECTIONS
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(4, min(MOST_CONNECTIONS, (most - len(os.listdir("/proc/self/fd"))) // 2))
 
 
 class PortError(BspError, OSError):
@@ -292,6 +340,7 @@ def _serve(
         page = f"/{token}/{state}"
         add_single_use_address(app, once, page)
         server = waitress.create_server(app, map=connections, sockets=[listener], **LIMITS)
+        server.channel_class = _Channel
         site = f"http://{HOST}:{listener.getsockname()[1]}"
         click.echo(f"The {what} is at {site}{page} until Ctrl-C.")
         if open_browser:

@@ -1,11 +1,16 @@
 import os
 import queue
 import re
+import shlex
 import signal
 import socket
+import subprocess
+import sys
 import threading
+import time
 import urllib.request
 import webbrowser
+from contextlib import ExitStack
 
 import click
 import pytest
@@ -209,3 +214,80 @@ def test_the_address_that_the_browser_gets_leads_to_the_page(broadcast_trace, mo
     url, status = seen.get(timeout=30)
     assert status == 200
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{22}/", url)
+
+
+@pytest.mark.lengthy
+def test_a_request_that_comes_byte_by_byte_is_not_waited_for(broadcast_trace, monkeypatch):
+    monkeypatch.setattr(app, "REQUEST_SECONDS", 0.5)
+    ended = []
+
+    def drip(url):
+        port = int(re.search(r":(\d+)/", url).group(1))
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=0.1) as slow:
+                deadline = time.monotonic() + 30
+                while time.monotonic() < deadline and not ended:
+                    try:
+                        slow.sendall(b"GET / HTTP/1.1\r\nX: ")
+                        ended.extend([True] if slow.recv(1) == b"" else [])
+                    except TimeoutError:
+                        pass
+                    except ConnectionError:
+                        ended.append(True)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(webbrowser, "open", drip)
+    webui.serve(broadcast_trace)
+    assert ended == [True]
+
+
+@pytest.fixture
+def crowd():
+    """Connects ``count`` times to the port of an address, and asks for nothing."""
+    with ExitStack() as stack:
+
+        def connect(url, count):
+            port = int(re.search(r":(\d+)/", url).group(1))
+            for _ in range(count):
+                waiting = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+                waiting.sendall(b"GET / HTTP/1.1\r\n")
+
+        yield connect
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("limit", "count"), [(128, 300), (20, 60), (128, 50)])
+def test_connections_that_ask_for_nothing_do_not_keep_others_out(
+    broadcast_trace, monkeypatch, crowd, limit, count
+):
+    monkeypatch.setattr(app, "MOST_CONNECTIONS", limit)
+    monkeypatch.setitem(app.LIMITS, "channel_timeout", 600)  # so none is closed for its age
+    seen = []
+
+    def browse(url):
+        try:
+            crowd(url, count)
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                seen.append(answer.status)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(webbrowser, "open", browse)
+    webui.serve(broadcast_trace)
+    assert seen == [200]
+
+
+@pytest.mark.slow
+def test_where_few_files_may_be_open_idle_connections_are_fewer(broadcast_trace, tmp_path, crowd):
+    write_trace(tmp_path / "x.bsp", broadcast_trace)
+    view = [sys.executable, "-m", "bsplib", "view", "--no-browser", str(tmp_path / "x.bsp")]
+    line = f"ulimit -n 64; exec {shlex.join(view)}"
+    pipe = subprocess.PIPE
+    with subprocess.Popen(["sh", "-c", line], stdout=pipe, stderr=pipe, text=True) as server:
+        url = re.search(r"http://\S+/", server.stdout.readline()).group()
+        crowd(url, 100)
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            assert answer.status == 200
+        server.send_signal(signal.SIGINT)
+        assert server.communicate(timeout=30)[1] == ""
