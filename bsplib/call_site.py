@@ -116,7 +116,7 @@ def is_of_handler(error: BaseException) -> bool:
 
     Args:
         error: was raised below a function of bsplib that calls nothing but bsplib, the standard
-            library, numpy and zstandard.
+            library, numpy and backports.zstd.
     """
     return not all(
         is_own_file(file) or is_called_by_bsplib(file)
@@ -126,7 +126,7 @@ def is_of_handler(error: BaseException) -> bool:
 
 def is_called_by_bsplib(file: str) -> bool:
     """Tell whether a file is of the standard library, or of a package that bsplib calls."""
-    called = [sys.modules[name] for name in ("numpy", "zstandard") if name in sys.modules]
+    called = [sys.modules[name] for name in ("numpy", "backports.zstd") if name in sys.modules]
     folders = tuple(folder + os.sep for package in called for folder in package.__path__)
     packages = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
     is_library = is_installed(file) and not any(name in file for name in packages)

@@ -19,6 +19,7 @@ checksum here: in a trace, zip has one, and all values are checked when they hav
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -26,11 +27,15 @@ from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
-import zstandard
 from numpy.typing import NDArray
 
 from bsplib.errors import TraceError
 from bsplib.recording.tables import constant
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 HEADER = Struct("<4sIIIQ")
 MAGIC = b"BSPC"
@@ -72,26 +77,20 @@ def payload_of(rows: NDArray[np.void]) -> bytes:
         width = (greatest.bit_length() + 7) // 8
         planes = unsigned.astype("<u8", copy=False).view(np.uint8).reshape(-1, _WORD)
         content += [bytes((form, width)), planes[:, :width].T.tobytes()]
-    return _compressor().compress(b"".join(content))
+    whole, compressor = b"".join(content), _compressor()
+    compressor.set_pledged_input_size(len(whole))
+    return compressor.compress(whole, compressor.FLUSH_FRAME)
 
 
 _of_thread = threading.local()
 
 
-def _compressor() -> zstandard.ZstdCompressor:
+def _compressor() -> zstd.ZstdCompressor:
     """Return the compressor of this thread: to make one takes as long as to compress a chunk."""
     if not hasattr(_of_thread, "compressor"):
-        _of_thread.compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=False)
-    compressor: zstandard.ZstdCompressor = _of_thread.compressor
+        _of_thread.compressor = zstd.ZstdCompressor(_LEVEL)
+    compressor: zstd.ZstdCompressor = _of_thread.compressor
     return compressor
-
-
-def _decompressor() -> zstandard.ZstdDecompressor:
-    """Return the decompressor of this thread."""
-    if not hasattr(_of_thread, "decompressor"):
-        _of_thread.decompressor = zstandard.ZstdDecompressor()
-    decompressor: zstandard.ZstdDecompressor = _of_thread.decompressor
-    return decompressor
 
 
 def _unsigned(residues: _Column) -> NDArray[np.uint64]:
@@ -193,12 +192,14 @@ def _content(payload: bytes | memoryview, count: int, dtype: np.dtype[Any]) -> m
     """Return the content of the frame, no longer than ``count`` rows can be."""
     most = len(dtype.names or ()) * (2 + _WORD * max(count, 1))
     try:
-        size = zstandard.frame_content_size(payload)
-        if not 0 <= size <= most:
+        size = zstd.get_frame_info(payload).decompressed_size
+        if size is None or size > most:
             raise TraceError(f"a chunk of {count} rows declares a content of {size} bytes")
-        content = _decompressor().decompress(payload, max_output_size=most)
-    except zstandard.ZstdError as error:
+        content = zstd.ZstdDecompressor().decompress(payload, max_length=most)
+    except zstd.ZstdError as error:
         raise TraceError(f"a chunk is damaged: {error}") from None
+    if len(content) != size:
+        raise TraceError(f"a chunk is damaged: {len(content)} of {size} bytes are there")
     return memoryview(content)
 
 

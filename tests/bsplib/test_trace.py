@@ -11,12 +11,11 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-import zstandard
 
 from bsplib.backends.members import as_members
 from bsplib.directions import Direction
 from bsplib.errors import TraceError
-from bsplib.recording.packing import HEADER, MAGIC, payload_of
+from bsplib.recording.packing import HEADER, MAGIC, payload_of, zstd
 from bsplib.recording.records import (
     FROM_SYSTEM,
     MAX_STACK,
@@ -596,10 +595,10 @@ SIX = np.zeros(6, RECORD)
         chunk(SIX, base=2**63),
         chunk(np.zeros(6, [(name, np.int64) for name in RECORD.names if name != "pid"])),
         chunk(np.zeros(6, [(name, np.int64) for name in (*RECORD.names, "more")])),
-        chunk(SIX, payload=zstandard.compress(b"")),
-        chunk(SIX, payload=zstandard.compress(bytes(10**6))),
-        chunk(SIX, payload=zstandard.compress(b"\2\0" + bytes(500))),
-        chunk(SIX, payload=zstandard.compress(b"\0\11" + bytes(500))),
+        chunk(SIX, payload=zstd.compress(b"")),
+        chunk(SIX, payload=zstd.compress(bytes(10**6))),
+        chunk(SIX, payload=zstd.compress(b"\2\0" + bytes(500))),
+        chunk(SIX, payload=zstd.compress(b"\0\11" + bytes(500))),
     ],
 )
 def test_tables_of_another_kind_are_refused(path, content):
@@ -617,7 +616,7 @@ def test_a_number_that_its_field_cannot_hold_is_refused(path):
 
 
 def test_a_bomb_in_a_chunk_is_refused_before_it_is_unpacked(path):
-    bomb = chunk(SIX, payload=zstandard.compress(bytes(10**8)))
+    bomb = chunk(SIX, payload=zstd.compress(bytes(10**8)))
     rewrite(path, contents(path) | {"run-0/records": bomb})
     tracemalloc.start()
     try:

@@ -11,9 +11,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-import zstandard
-
-from bsplib.recording.packing import HEADER, MAGIC
+from bsplib.recording.packing import HEADER, MAGIC, zstd
 from bsplib.recording.stored import HeldFile, stored_chunks
 
 NUMBERS = (0, -1, 1, 2**31, 2**53, 2**64, -(2**63), 10**400, 1e308, float("nan"), float("inf"), 0.5)
@@ -117,11 +115,11 @@ def changed_chunks(member: bytes, draw: random.Random) -> bytes:
     whole = []
     for place, (head, payload) in enumerate(chunks):
         if place == chosen:
-            content = bytearray(zstandard.decompress(payload))
+            content = bytearray(zstd.decompress(payload))
             for _ in range(draw.choice((1, 1, 3))):
                 at = draw.randrange(len(content))
                 content[at] = draw.choice((0, 1, 2, content[at] ^ 1, 255, draw.getrandbits(8)))
-            payload = zstandard.compress(content)  # noqa: PLW2901  # the chosen one is replaced
+            payload = zstd.compress(content)  # noqa: PLW2901  # the chosen one is replaced
         fields = [MAGIC, head.rows, head.numbering, len(payload), head.base]
         if place == chosen and draw.random() < 0.2:
             fields[draw.randrange(1, 5)] = draw.choice((0, 1, 2, 2**31, head.rows + 1))
@@ -161,7 +159,7 @@ def blown_up(members: dict[str, bytes], draw: random.Random) -> dict[str, bytes]
     fields = {"records": 22, "traffic": 5, "samples": 4, "waits": 2}.get(table[6:])
     if fields is None:
         return members
-    payload, count = zstandard.compress(_EQUAL * fields), draw.choice((10, 100, 1000))
+    payload, count = zstd.compress(_EQUAL * fields), draw.choice((10, 100, 1000))
     chunk = HEADER.pack(MAGIC, 2**14, 0, len(payload), 0) + payload
     document = json.loads(members["trace.json"])
     document["runs"][0][table[6:]] = count << 14
