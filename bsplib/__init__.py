@@ -10,8 +10,7 @@
 [np.float64(6.0), np.float64(0.0), np.float64(0.0), np.float64(0.0)]
 """
 
-from importlib import import_module
-from importlib.util import find_spec
+from importlib import import_module, util
 from typing import TYPE_CHECKING
 
 from bsplib.errors import (
@@ -102,7 +101,7 @@ if not TYPE_CHECKING:  # a type checker would believe that every name exists
         """Import what is defined in another module when it is used first."""
         if name not in _MODULES:
             hint = ""
-            if not name.startswith("_") and find_spec(f"bsplib.{name}") is None:  # no module either
+            if not name.startswith("_") and util.find_spec(f"bsplib.{name}") is None:  # no module
                 group = import_module("bsplib.group")
                 hint = group.other_names.of_package(name, group.Group)
             raise AttributeError(f"module 'bsplib' has no attribute {name!r}{hint}")
