@@ -272,7 +272,7 @@ def test_the_run_that_is_named_narrows_the_band(recorded):
 def test_a_run_is_named_also_where_the_square_of_a_band_is_no_number(recorded):
     found = predict_run(model_of(recorded, "solver"), 32, {"n": 8192})
     wide = tuple(replace(each, low_s=0.0, high_s=1e200) for each in found.chains)
-    assert run_to_make(replace(found, chains=wide)) is not None
+    assert run_to_make(replace(found, chains=wide, high_s=1e200)) is not None
 
 
 def test_the_roll_off_is_where_more_processes_no_longer_help(recorded):
