@@ -2,6 +2,8 @@
 
     python tests/pythons.py           on every version
     python tests/pythons.py 3.14      on these, whether or not pyproject.toml names them
+    python tests/pythons.py --ends    on the oldest and the newest that this computer has, but for
+                                      that of this environment, whose tests make test runs
 
 uv, which pip installs where it is not there, downloads those that this computer does not have. A
 version that cannot be had is named, and left out. Each version gets an environment of its own in
@@ -33,6 +35,13 @@ def claimed() -> list[str]:
     names = "\n".join(PROJECT["project"]["classifiers"])
     found = re.findall(r"Python :: (3\.\d+)$", names, re.MULTILINE)
     return sorted(found, key=lambda version: int(version.partition(".")[2]))
+
+
+def ends() -> list[str]:
+    """Return the oldest and the newest version that is here, without that of this environment."""
+    here = [version for version in claimed() if interpreter(version)]
+    this = ".".join(map(str, sys.version_info[:2]))
+    return [version for version in dict.fromkeys([*here[:1], *here[-1:]]) if version != this]
 
 
 def interpreter(version: str) -> str | None:
@@ -84,4 +93,5 @@ def main(versions: list[str]) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or claimed()))
+    named = sys.argv[1:]
+    sys.exit(main(ends() if named == ["--ends"] else named or claimed()))

@@ -43,3 +43,14 @@ def test_a_python_of_pyenv_is_found_and_one_that_is_nowhere_is_not(monkeypatch, 
     monkeypatch.setenv("HOME", str(tmp_path))
     assert pythons.interpreter("3.99") == str(python)
     assert pythons.interpreter("3.98") is None
+
+
+@pytest.mark.parametrize("here", [{"3.12"}, {"3.11", "3.12", "3.13"}, set()])
+def test_the_ends_are_the_oldest_and_the_newest_but_for_the_one_that_is_tested(monkeypatch, here):
+    this = ".".join(map(str, sys.version_info[:2]))
+    monkeypatch.setattr(pythons, "claimed", lambda: ["3.11", "3.12", "3.13"])
+    monkeypatch.setattr(
+        pythons, "interpreter", lambda version: version if version in here else None
+    )
+    expected = {min(here), max(here)} - {this} if here else set()
+    assert set(pythons.ends()) == expected
