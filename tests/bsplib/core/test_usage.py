@@ -214,7 +214,8 @@ def test_a_piece_of_computation_before_a_sub_group_belongs_to_the_parent(recorde
     compute()
     recorded.end()
     within, outside = recorded.records["comp_cpu"]
-    assert 10 * MS <= within < 19 * MS
+    # What was used between two readings is divided by time, in which others may have the core.
+    assert 8 * MS <= within < 19 * MS
     assert outside >= 19 * MS
 
 
