@@ -285,6 +285,13 @@ class NoGroup:
             self._engine.resume()
             self._is_open = False
 
+    def __getattr__(self, name: str) -> Any:
+        """Say how it is written that only processes of a sub-group take part."""
+        raise AttributeError(
+            f"this process is in no sub-group of the split, so there is no {name}; write "
+            "`with bsp.split(colour) as sub:` and in it `if sub is not None:`"
+        )
+
     def __enter__(self) -> None:
         if not self._is_open:
             self._parent._check_usable()

@@ -36,6 +36,16 @@ def test_processes_of_equal_keys_keep_their_order(run, nprocs):
     assert run(main) == [expected] * nprocs
 
 
+def test_what_only_a_sub_group_has_is_refused_where_there_is_none(run):
+    def main(bsp):
+        sub = bsp.split(None)
+        with pytest.raises(AttributeError, match="so there is no put; write"):
+            sub.put(0, 1.0, None)
+        sub.done()
+
+    run(main)
+
+
 def test_a_process_without_a_colour_is_in_no_sub_group(run, nprocs):
     def main(bsp):
         with bsp.split(None if bsp.pid == 0 else "others") as sub:
