@@ -30,6 +30,13 @@ export function create(host, { store, api, query }) {
     }, text);
   }
 
+  /* The shade of a line: that of its score, but at a call never more than that of what is called,
+     which is paler in the graph, too. */
+  function shadeOf(model, path, { nodes, ends }, score) {
+    const most = ends ? 1 : Math.max(...nodes.map((node) => model.shade(node, path)));
+    return Math.min(most, model.shadeOf(score, path));
+  }
+
   /* The cell in the margin of a line. */
   function margin(model, path, found) {
     if (!found) return html("td");
@@ -39,7 +46,7 @@ export function create(host, { store, api, query }) {
     }
     const addsUp = isInSeconds(path) || path === "sync";
     const score = addsUp ? scores.reduce((sum, each) => sum + each, 0) : Math.max(...scores);
-    return html("td", { class: "margin", "data-bin": bin(model.shadeOf(score, path)) },
+    return html("td", { class: "margin", "data-bin": bin(shadeOf(model, path, found, score)) },
       select(model, node, scoreText(score, path)));
   }
 
