@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from bsplib.errors import BspError
 from bsplib.profiler import format as fmt
 from bsplib.profiler.compare.comparison import compare
-from bsplib.profiler.compare.conditions import differences
-from bsplib.profiler.compare.node_texts import label, short_label
 from bsplib.profiler.compare.report import SHOWN
-from bsplib.profiler.compare.verdict import verdict
+from bsplib.profiler.compare.session import as_data
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.rows import QUANTITIES
 from bsplib.recording.records import RunHead, Trace
@@ -28,8 +26,6 @@ from bsplib.webui.repeats import describe_repeats, opening_run
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
-
-    from bsplib.profiler.compare.comparison import Compared, Side
 
 
 Json = dict[str, Any]
@@ -269,12 +265,9 @@ def describe_comparison(before: OpenRun, after: OpenRun, query: Mapping[str, str
             timed anew (see :func:`bsplib.webui.machines.rates_in`).
 
     Returns:
-        ``verdict`` (a sentence), ``conditions`` (texts), ``scaling`` (a sentence about
-        computation scaling, or empty), ``quantities`` (name, title, unit and whether more is
-        better) and ``nodes``: label, short label, kind, status, ``parent``
-        (position of the function that a cost centre is in, else null), ``before`` and
-        ``after``, each null or the id of the node with its quantities in s, bytes, numbers
-        and fractions.
+        What :func:`bsplib.profiler.compare.session.as_data` does, with ``scaling`` (a sentence
+        about computation scaling, or empty) and ``quantities`` (name, title, unit and whether more
+        is better).
 
     Raises:
         QueryError: a value of the query means nothing.
@@ -283,17 +276,11 @@ def describe_comparison(before: OpenRun, after: OpenRun, query: Mapping[str, str
     comparison = compare(
         *(book_graph(run.callgraph(part), rates_of(run, query)) for run in (before, after))
     )
-    functions = {
-        node.known.node.id: position
-        for position, node in enumerate(comparison.nodes)
-        if node.known.node.kind == "function"
-    }
+    scaling = comparison.scaling
     return {
-        "verdict": verdict(comparison),
-        "conditions": differences(before.run, after.run),
-        "scaling": "" if comparison.scaling is None else f"{comparison.scaling}.",
+        **as_data(comparison),
+        "scaling": "" if scaling is None else f"{scaling}.",
         "quantities": [_quantity(name) for name in SHOWN],
-        "nodes": [_node(node, functions) for node in comparison.nodes],
     }
 
 
@@ -301,23 +288,3 @@ def _quantity(name: str) -> Json:
     quantity = QUANTITIES[name]
     about = {"name": name, "title": quantity.title, "unit": quantity.unit}
     return about | {"better": "more" if quantity.more_is_better else "less"}
-
-
-def _node(node: Compared, functions: Mapping[str, int]) -> Json:
-    is_function = node.known.node.kind == "function"
-    return {
-        "label": label(node),
-        "short": label(node) if is_function else short_label(node),
-        "file": fmt.visible(node.known.node.file),
-        "kind": node.known.node.kind,
-        "status": node.status,
-        "parent": None if is_function else functions.get(node.known.function.id),
-        "before": _side(node.before),
-        "after": _side(node.after),
-    }
-
-
-def _side(side: Side | None) -> Json | None:
-    if side is None:
-        return None
-    return {"id": side.node.id} | {name: side.row[name] for name in SHOWN}

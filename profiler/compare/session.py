@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bsplib.profiler.compare.conditions import differences
 from bsplib.profiler.compare.limits import parse, violations
+from bsplib.profiler.compare.node_texts import label, short_label
 from bsplib.profiler.compare.report import print_comparison
 from bsplib.profiler.compare.traces import compare_traces
 from bsplib.profiler.compare.verdict import verdict
@@ -15,6 +16,8 @@ from bsplib.profiler.rows import EXACT, QUANTITIES
 from bsplib.visible import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bsplib.profiler.compare.comparison import Compared, Comparison, Side
     from bsplib.recording.records import Trace
 
@@ -88,25 +91,36 @@ def as_data(comparison: Comparison) -> dict[str, Any]:
     Returns:
         ``verdict`` (a sentence), ``conditions`` (what differs beside the code, a list of
         texts), ``computation_scaling`` (a fraction; null where both runs have equally many
-        processes), and ``nodes``, the whole run first: each with ``status``, ``kind`` and the
-        sides ``before`` and ``after``, null where there was no such node. A side has the
-        ``id``, ``name``, ``function``, ``file``, ``line`` and ``sync`` of the node, and the
-        quantities by their names: times in seconds, h in bytes, balance as a fraction.
+        processes), and ``nodes``, the whole run first: each with ``status``, ``kind``, its
+        ``label``, the ``short`` one below that of its function, ``parent`` (the position of the
+        function that a cost centre is in, else null) and the sides ``before`` and ``after``, null
+        where there was no such node. A side has the ``id``, ``name``, ``function``, ``file``,
+        ``line`` and ``sync`` of the node, and the quantities by their names: times in seconds, h in
+        bytes, balance as a fraction.
     """
     before, after = comparison.before.callgraph.run, comparison.after.callgraph.run
     scaling = comparison.scaling
+    functions = {
+        node.known.node.id: position
+        for position, node in enumerate(comparison.nodes)
+        if node.known.node.kind == "function"
+    }
     return {
         "verdict": verdict(comparison),
         "conditions": differences(before, after),
         "computation_scaling": scaling.fraction if scaling else None,
-        "nodes": [_node(node) for node in comparison.nodes],
+        "nodes": [_node(node, functions) for node in comparison.nodes],
     }
 
 
-def _node(node: Compared) -> dict[str, Any]:
+def _node(node: Compared, functions: Mapping[str, int]) -> dict[str, Any]:
+    is_function = node.known.node.kind == "function"
     return {
         "status": node.status,
         "kind": node.known.node.kind,
+        "label": label(node),
+        "short": label(node) if is_function else short_label(node),
+        "parent": None if is_function else functions.get(node.known.function.id),
         "before": _side(node.before),
         "after": _side(node.after),
     }
@@ -116,7 +130,8 @@ def _side(side: Side | None) -> dict[str, Any] | None:
     if side is None:
         return None
     node = side.node
-    place = {"id": node.id, "name": node.name, "function": side.function.name}
-    where = {"file": node.file, "line": node.line, "sync": node.sync}
+    names = {"name": node.name, "function": side.function.name, "file": node.file}
+    place = {"id": node.id, "line": node.line, "sync": node.sync}
     numbers = {name: side.row[name] for name in QUANTITIES}
-    return place | where | numbers | {name: int(numbers[name]) for name in EXACT}
+    exact = {name: int(numbers[name]) for name in EXACT}
+    return {name: visible(text) for name, text in names.items()} | place | numbers | exact

@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.hosts import ProcessNames
-from bsplib.profiler.kinds import FAN_IN, FAN_OUT, FIXED, ONE_OFF, ROTATING, UNEVEN
+from bsplib.profiler.kinds import FAN_IN, FAN_OUT, FIXED, LEAST_TOLD, ONE_OFF, ROTATING, UNEVEN
 
 if TYPE_CHECKING:
     from bsplib.profiler.compare.comparison import Compared, Comparison
-
-_WORTH_SAYING = 0.02
-"""Least part of the longer time that a change must have to be named."""
-_UNEXPLAINED = 0.1
-"""From this part of the longer time on, communication is told that g h + l does not explain."""
-_ALMOST_ALL = 0.9
-"""From this share of a change on, one function is said to have all of it."""
 
 
 class Change(NamedTuple):
@@ -38,8 +31,7 @@ def verdict(comparison: Comparison) -> str:
     Args:
         comparison: two runs.
     """
-    causes = _together(causes_of(comparison)), _measured(comparison)
-    parts = [*causes, _h(comparison), _supersteps(comparison)]
+    parts = [_together(causes_of(comparison)), _h(comparison), _supersteps(comparison)]
     return f"{_time(comparison)}: {'; '.join(filter(None, parts))}"
 
 
@@ -63,14 +55,14 @@ def causes_of(comparison: Comparison, most: int = 2) -> list[Change]:
         most: how many to return at most.
 
     Returns:
-        The greatest first; none that is less than 2% of the longer run.
+        The greatest first; none that is less than 1% of the longer run.
     """
     functions: defaultdict[str, list[Compared]] = defaultdict(list)
     for node in comparison.cost_centres:
         functions[node.known.function.id].append(node)
     changes = [change for nodes in functions.values() for change in _changes(comparison, nodes)]
     longer = max(value or 0 for value in comparison.whole.values("time"))
-    worth = [it for it in changes if abs(it.seconds) > _WORTH_SAYING * longer]
+    worth = [it for it in changes if abs(it.seconds) > LEAST_TOLD * longer]
     return sorted(worth, key=lambda it: -abs(it.seconds))[:most]
 
 
@@ -87,6 +79,7 @@ _PARTS = {
     "latency": "takes {} {} to end supersteps",
     "blocked": "is blocked for {} {}",
     "core": "waits for a core for {} {}",
+    "unexplained": "has {} {} that nothing explains",
 }
 """Texts for seconds and ``less`` or ``more``, by the part of the account that they mean."""
 
@@ -124,15 +117,6 @@ def _whom(comparison: Comparison, nodes: list[Compared], seconds: float, kinds: 
     return ProcessNames(book.callgraph.run).one(greatest.pids[0])
 
 
-def _measured(comparison: Comparison) -> str:
-    """Give the measured communication where g h + l does not account for its change."""
-    before, after = comparison.whole.values("comm")
-    longer = max(value or 0.0 for value in comparison.whole.values("time"))
-    if abs(comparison.whole.change("unexplained")) <= _UNEXPLAINED * longer:
-        return ""
-    return f"measured communication {fmt.seconds(after or 0)} instead of {fmt.seconds(before or 0)}"
-
-
 def _h(comparison: Comparison) -> str:
     change = comparison.whole.change("h")
     if not change:
@@ -165,4 +149,4 @@ def _where(comparison: Comparison, quantity: str) -> str:
     total = sum(map(abs, changes.values()))
     if abs(changes[name]) <= total / 2:
         return ""
-    return f" in {name}" if abs(changes[name]) >= _ALMOST_ALL * total else f", mainly in {name}"
+    return f" in {name}" if abs(changes[name]) == total else f", mainly in {name}"

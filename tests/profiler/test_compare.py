@@ -176,7 +176,7 @@ def test_the_verdict_says_where_h_and_supersteps_come_from(compared):
     assert "200 B more h (+50%) in relax; 1 superstep fewer in relax" in text
 
 
-def test_the_verdict_gives_communication_that_its_price_does_not_explain(script):
+def test_the_verdict_gives_time_that_nothing_explains(script):
     runs, given = [], asdict(load_machine("ideal:g=1e-9,l=1e-6"))
     for transfer in (1, 9):
         made = script(2)
@@ -184,7 +184,8 @@ def test_the_verdict_gives_communication_that_its_price_does_not_explain(script)
             made.step("main", MS, transfer=transfer * MS, puts=[(0, 1, 8)])
         runs.append(made.run(meta={"machine": given, "machine_given": True}))
     comparison = compare_runs(*runs)
-    assert "20.0 ms instead of 4.00 ms: measured communication 18.0 ms" in verdict(comparison)
+    text = "20.0 ms instead of 4.00 ms: main has 16.0 ms more that nothing explains"
+    assert verdict(comparison).startswith(text)
     assert str(comparison) == verdict(comparison)
 
 

@@ -46,13 +46,13 @@ function bar(node, quantity, chosen, greatest) {
 }
 
 function nameCell(node, select) {
-  const { status, parent, after, file } = node;
+  const { status, parent, after } = node;
   const inner = parent !== null && parent !== 0; // below the row of its function
   const text = inner ? node.short : node.label;
   const tag = status === "same" ? null
     : html("span", { class: `status ${status}`, title: STATUS_TITLES[status] }, status);
   const name = after === null ? html("span", { class: "gone" }, text)
-    : button(text, () => select(after.id), { class: "node-name", title: file });
+    : button(text, () => select(after.id), { class: "node-name", title: after.file });
   return html("th", { scope: "row", class: inner ? "inner" : null }, name, " ", tag);
 }
 
