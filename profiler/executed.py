@@ -38,12 +38,8 @@ LEAST_SHARE = 0.001
 _DEEPEST = 60
 
 
-class _Name(NamedTuple):
-    """What tells functions apart."""
-
-    file: str
-    function: str
-    first_line: int
+_Name = tuple[str, str, int]
+"""What tells functions apart: file, name and first line."""
 
 
 class Executed(NamedTuple):
@@ -114,7 +110,7 @@ def _leading(callgraph: CallGraph, centre: str) -> Set[_Name]:
     """Return the functions that lead to a cost centre."""
     nodes = callgraph.graph.nodes(data="node")
     above = (nodes[name] for name in networkx.ancestors(callgraph.graph, centre))
-    return {_Name(node.file, node.name, node.line) for node in above}
+    return {(node.file, node.name, node.line) for node in above}
 
 
 def _names(stack: Stack, leading: Set[_Name]) -> tuple[_Name, ...]:
@@ -125,9 +121,7 @@ def _names(stack: Stack, leading: Set[_Name]) -> tuple[_Name, ...]:
     """
     ours = (each for each in stack if is_of_program(each, stack[0]))
     frames = (each for each in ours if not is_comprehension(each))
-    names = tuple(
-        dict.fromkeys(_Name(each.file, each.function, each.first_line) for each in frames)
-    )
+    names = tuple(dict.fromkeys((each.file, each.function, each.first_line) for each in frames))
     first = next((at for at, name in enumerate(names) if name not in leading), len(names))
     return names[first:][:_DEEPEST]
 

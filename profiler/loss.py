@@ -1,10 +1,10 @@
 """A loss of a run: one type from its first draft to its sentence, and how losses are found.
 
-What the book has lost at its roots is clustered: by function and cost centre, whoever called them;
-by the part of the account; and by process. At a call stack one superstep may bear most of it
-(*one-off*), the same processes may (*fixed*), or no process does (*rotating*). These losses add up
-to that of ``main``. Beside them stand what *could be saved*: the time that transfers, supersteps
-and messages take which a program may not need; they are part of no sum.
+What the book has lost at its roots is drafted as losses: by function and cost centre, whoever
+called them; by the part of the account; and by process. At a call stack one superstep may bear
+most of it (*one-off*), the same processes may (*fixed*), or no process does (*rotating*). These
+losses add up to that of ``main``. Beside them stands what *could be saved*: the time that
+transfers, supersteps and messages take which a program may not need; it is part of no sum.
 
 The steps of a loss: drafted here, looked at and mended in :mod:`bsplib.profiler.loss_records`, told
 in :mod:`bsplib.profiler.verdict`.
@@ -13,8 +13,8 @@ in :mod:`bsplib.profiler.verdict`.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,21 +52,14 @@ BOUND_SHARE = 0.3
 """A run of whose time in ``main`` transfers, even or not, take this share is bound by them."""
 _MOST_PLACES = 200
 """Call stacks that are looked at for each part of the account, those that lose most."""
-_LEAST_PASSES = 5
-"""A place that is passed fewer times cannot have a loss that happens once."""
+FEW = 5
+"""A place that is passed fewer times has neither a loss that happens once nor many messages, and
+fewer samples name no line."""
 _SHARE_ALONE = 0.2
 """Share of the loss, beyond an even share of it, from which on one process is always to blame."""
 _TOGETHER = 0.8
 """Share of the loss of those that lose as much as each other in the worst superstep, from which on
 they are named together."""
-
-
-class LossSite(NamedTuple):
-    """A call that leads to a loss."""
-
-    function: str
-    """Id of the node of the calling function."""
-    line: int
 
 
 @dataclass(eq=False)
@@ -97,8 +90,9 @@ class Loss:
     """Ids of the nodes from ``main`` to the cost centre that loses most."""
     nodes: tuple[str, ...] = ()
     """Ids of all cost centres; that of ``chain`` first."""
-    sites: tuple[LossSite, ...] = ()
-    """The calls of the function that contains the cost centre, the greatest loss first."""
+    sites: tuple[tuple[str, int], ...] = ()
+    """The calls of the function that contains the cost centre, the greatest loss first: id of the
+    calling function, and line."""
     pids: tuple[int, ...] = ()
     """The processes that are its root; empty where no one stands out."""
 
@@ -157,7 +151,7 @@ class Loss:
     @property
     def callers(self) -> tuple[str, ...]:
         """Ids of the functions that called the one with the cost centre."""
-        return tuple(dict.fromkeys(site.function for site in self.sites))
+        return tuple(dict.fromkeys(function for function, _ in self.sites))
 
     @property
     def without_s(self) -> float | None:
@@ -223,35 +217,22 @@ def drafts_of(callgraph: CallGraph, book: Book) -> list[Loss]:
     for part, kind in _KIND_OF.items():
         by_origin = {origin: pids for (which, origin), pids in lost.items() if which == part}
         most = sorted(by_origin, key=lambda each: (-sum(by_origin[each].values()), each))
-        merged: defaultdict[tuple[object, ...], list[_Cluster]] = defaultdict(list)
+        merged: defaultdict[tuple[object, ...], list[Loss]] = defaultdict(list)
         for origin in most[:_MOST_PLACES]:
-            for each in _clusters(callgraph, book, part, origin, by_origin[origin]):
+            for each in _at_stack(callgraph, book, part, origin, by_origin[origin]):
                 chain = callgraph.origins[origin].chain
-                merged[each.habit, each.pids, chain[-2:], each.once].append(each)
-        for clusters in merged.values():
-            clusters.sort(key=lambda each: -each.ns)
-            first = clusters[0]
-            loss = Loss(kind or first.habit, sum(each.ns for each in clusters), nprocs, PARTS[part])
-            loss.habit, loss.pids = first.habit, first.pids
-            loss.members = tuple(pair for each in clusters for pair in each.members)
-            set_place(loss, callgraph, [each.origin for each in clusters])
+                alone = origin if each.habit == ONE_OFF else None
+                merged[each.habit, each.pids, chain[-2:], alone].append(each)
+        for alike in merged.values():
+            alike.sort(key=lambda each: -each.ns)
+            loss = replace(alike[0], kind=kind or alike[0].habit)
+            loss.ns = sum(each.ns for each in alike)
+            loss.members = tuple(pair for each in alike for pair in each.members)
+            set_place(loss, callgraph, [origin for each in alike for origin in each.origins])
             found.append(loss)
     if ns := book.whole()["core"]:  # once for the run: it is not the program's
         found.append(Loss(CORE, ns, nprocs, PARTS[parts.CORE]))
     return sorted(found, key=lambda loss: -loss.ns)
-
-
-class _Cluster(NamedTuple):
-    """What is lost at one call stack to one process, to one superstep, or to changing ones."""
-
-    habit: str
-    pids: tuple[int, ...]
-    """The processes that are named; empty where none is."""
-    origin: int
-    ns: int
-    members: tuple[tuple[int, int], ...]
-    once: int | None = None
-    """Position of its greatest record, of a superstep that bears most of it."""
 
 
 def set_place(loss: Loss, callgraph: CallGraph, origins: list[int]) -> None:
@@ -260,30 +241,43 @@ def set_place(loss: Loss, callgraph: CallGraph, origins: list[int]) -> None:
     chains = [callgraph.origins[origin].chain for origin in origins]
     loss.chain = chains[0]
     loss.nodes = tuple(dict.fromkeys(chain[-1] for chain in chains))
-    sites: dict[LossSite, None] = {}
+    sites: dict[tuple[str, int], None] = {}
     for origin, chain in zip(origins, chains, strict=True):
         if len(chain) > 2 and chain[-2:] == chains[0][-2:]:
-            sites[LossSite(chain[-3], callgraph.call_lines(origin)[-2])] = None
+            sites[chain[-3], callgraph.call_lines(origin)[-2]] = None
     loss.sites = tuple(sites)
 
 
-def _clusters(
+def _at_stack(
     callgraph: CallGraph, book: Book, part: int, origin: int, by_pid: dict[int, int]
-) -> Iterator[_Cluster]:
-    """Yield the clusters of what is lost at a call stack under a part of the account."""
+) -> Iterator[Loss]:
+    """Yield what is lost at a call stack, under a part of the account, alike to some processes."""
     worst = _worst(book, part, origin)
     chain, left = callgraph.origins[origin].chain, by_pid
-    if worst.ns > MOST * sum(by_pid.values()) and _passes(callgraph, chain) >= _LEAST_PASSES:
+    if worst.ns > MOST * sum(by_pid.values()) and _passes(callgraph, chain) >= FEW:
         known = [record for record in worst.records if record[0] >= 0]
         if known:
             members = tuple((origin, position) for position, *_ in known)
-            most = max(known, key=lambda record: (record[2], -record[0]))
-            yield _Cluster(ONE_OFF, _alike(known), origin, worst.ns, members, most[0])
+            yield _draft(book, part, ONE_OFF, _alike(known), worst.ns, members)
             left = dict(by_pid)
             for _, pid, ns in worst.records:
                 left[pid] -= ns
             worst = worst._replace(records=())
-    yield from _habits(origin, {pid: ns for pid, ns in left.items() if ns > 0}, worst, book)
+    yield from _habits(book, part, origin, {pid: ns for pid, ns in left.items() if ns > 0}, worst)
+
+
+def _draft(
+    book: Book,
+    part: int,
+    habit: str,
+    pids: tuple[int, ...],
+    ns: int,
+    members: tuple[tuple[int, int], ...],
+) -> Loss:
+    """Return what is lost at the call stack of its members."""
+    loss = Loss(habit, ns, book.run.nprocs, PARTS[part], habit, members=members, pids=pids)
+    loss.origins = (members[0][0],)
+    return loss
 
 
 def _worst(book: Book, part: int, origin: int) -> WorstSuperstep:
@@ -313,29 +307,28 @@ def _alike(records: Iterable[tuple[int, int, int]]) -> tuple[int, ...]:
 
 
 def _habits(
-    origin: int, by_pid: Mapping[int, int], worst: WorstSuperstep, book: Book
-) -> Iterator[_Cluster]:
-    """Yield clusters for the processes that are always to blame, and for the others."""
+    book: Book, part: int, origin: int, by_pid: Mapping[int, int], worst: WorstSuperstep
+) -> Iterator[Loss]:
+    """Yield what processes lose that are always to blame, and what the others do."""
     whole, nprocs = sum(by_pid.values()), book.run.nprocs
 
-    def cluster(habit: str, named: tuple[int, ...], pids: Iterable[int]) -> _Cluster:
+    def draft(habit: str, named: tuple[int, ...], pids: Iterable[int]) -> Loss:
         members = tuple((origin, pid) for pid in sorted(pids))
-        ns = sum(by_pid[pid] for _, pid in members)
-        return _Cluster(habit, named, origin, ns, members)
+        return _draft(book, part, habit, named, sum(by_pid[pid] for _, pid in members), members)
 
     team = tuple(pid for pid in _alike(worst.records) if pid in by_pid)
     if 1 < len(team) < nprocs and _is_team([by_pid[pid] for pid in team], whole):
-        yield cluster(FIXED, team, team)
+        yield draft(FIXED, team, team)
         by_pid = {pid: ns for pid, ns in by_pid.items() if pid not in team}
     always = max((1 / nprocs + _SHARE_ALONE * (1 - 1 / nprocs)) * whole, 1)
     rest = []
     for pid, ns in sorted(by_pid.items()):
         if ns >= always:
-            yield cluster(FIXED, (pid,), [pid])
+            yield draft(FIXED, (pid,), [pid])
         else:
             rest.append(pid)
     if rest:
-        yield cluster(ROTATING, (), rest)
+        yield draft(ROTATING, (), rest)
 
 
 def _is_team(shares: list[int], whole: int) -> bool:

@@ -35,6 +35,7 @@ from bsplib.profiler.kinds import (
 from bsplib.profiler.lines import LinePlace, book_samples
 from bsplib.profiler.loss import (
     BOUND_SHARE,
+    FEW,
     LEAST_SHARE,
     Loss,
     drafts_of,
@@ -113,21 +114,17 @@ _WAYS = {
 _MOST_LOOKED_AT = 32
 """Losses that are looked at, the greatest of them: each takes memory for the records of a window.
 """
-_HIDDEN = 1.5
-"""Losses at one place hide each other if to mend all of them saves this multiple of what to mend
-each of them alone does."""
 _MARKED = 0.1
 """A superstep in which it took less longer than this share of the longest time does not count."""
 _GROWTH = 2.0
 """It grows if it takes this multiple of the time of the first supersteps in the last ones."""
 FAR_MORE = 1.5
-"""Bytes that are this multiple of those in the other direction are far more."""
+"""What is this multiple is far more: bytes than those in the other direction; and what to mend all
+losses at one place saves than to mend each of them alone does, as they hide each other then."""
 _LEAST_ROW = 4
 """Supersteps that could be one with the one before, in a row: two or three may need each other."""
 _SMALL_BYTES = 4096
 """Messages that have fewer bytes are small: most of their time is no transfer."""
-_FEWEST_MESSAGES = 5
-"""A place that is passed fewer times by a process does not have too many messages."""
 
 
 def sum_up(book: Book, *takers: Callable[[BookedWindow], None]) -> LossRecords:
@@ -167,7 +164,7 @@ def find(callgraph: CallGraph, book: Book) -> tuple[Loss, ...]:
     found = [replace(each, mended_ns=dict(each.mended_ns)) for each in of_all.losses]
     savings = [*found, *transfers]  # those of the book are told anew for another call graph
     for whole, alone in together.items():
-        if _saved_as_others(whole) > _HIDDEN * sum(map(_saved_as_others, alone)):
+        if _saved_as_others(whole) > FAR_MORE * sum(map(_saved_as_others, alone)):
             worth = [whole, *(each for each in worth if each not in alone)]
     if book.run.samples is not None:
         worth = _joined(worth)
@@ -449,14 +446,14 @@ class _Observed:
                 self._finish_others(callgraph)
 
     def _finish_saving(self, callgraph: CallGraph) -> None:
-        loss, fewest = self.loss, _FEWEST_MESSAGES * self._nprocs
+        loss, fewest = self.loss, FEW * self._nprocs
         if loss.kind == MESSAGES:
             for origin in [origin for origin, n in self._count_of.items() if n < fewest]:
                 del self._by_origin[origin]
         if self._inside is not None:
             line = line_of(callgraph.run, self._inside)
             loss.line = line if isinstance(line, LinePlace) else None
-            if loss.kind == SYSTEM and self._inside.samples < _FEWEST_MESSAGES:
+            if loss.kind == SYSTEM and self._inside.samples < FEW:
                 self._by_origin.clear()
         loss.count = loss.passes
         place_by(loss, callgraph, self._by_origin)

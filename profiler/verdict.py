@@ -252,11 +252,11 @@ def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
         _Phrase(")"),
     ]
     if loss.sites:
-        first, *others = loss.sites
-        name = fmt.visible(nodes[first.function]["node"].name)
+        (caller, call_line), *others = loss.sites
+        name = fmt.visible(nodes[caller]["node"].name)
         is_one_of_several = len(_sites(callgraph, loss)) > 1
         rank = 1 if is_one_of_several else 6  # or else the function tells the place
-        phrases.append(_Phrase(f", called by {name} at line {first.line}", rank))
+        phrases.append(_Phrase(f", called by {name} at line {call_line}", rank))
         if others:
             phrases.append(_Phrase(f" and {fmt.counted(len(others), 'other line')}", rank))
     if len(loss.nodes) > 1 and (loss.is_lost or loss.kind == PICKLING):
