@@ -154,12 +154,9 @@ def create_app(
         shown: see :class:`Shown`; Machines are offered beside those that come with bsplib.
     """
     root = f"/{token}" if token else ""
-    app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
-    app.json = _InOrder(app)
+    app = _new_app(root, ENTRY)
     shown["machines"] = [*dict.fromkeys((*shown.get("machines", ()), *known_machines()))]
     opened = Traces(*traces, folder=folder, names=names, **shown)
-    _guard(app)
-    _serve_script(app, root, ENTRY)
 
     @app.get(f"{root}/")
     def page() -> str:
@@ -187,17 +184,13 @@ def create_model_app(shown: ShownModel, *, token: str = "") -> flask.Flask:
     Raises:
         UsageError: a value is given of a variable that does not exist.
     """
-    root = f"/{token}" if token else ""
-    app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
-    app.json = _InOrder(app)
     from bsplib.webui.predicted import (  # noqa: PLC0415  # the page of a trace needs none of this
         describe_model,
         describe_predictions,
     )
 
-    about = describe_model(shown)
-    _guard(app)
-    _serve_script(app, root, MODEL_ENTRY)
+    root = f"/{token}" if token else ""
+    app, about = _new_app(root, MODEL_ENTRY), describe_model(shown)
 
     @app.get(f"{root}/")
     def page() -> str:
@@ -214,10 +207,17 @@ def create_model_app(shown: ShownModel, *, token: str = "") -> flask.Flask:
     return app
 
 
-def _serve_script(app: flask.Flask, root: str, entry: str) -> None:
+def _new_app(root: str, entry: str) -> flask.Flask:
+    """Return an application with the files of a page and the guard of its addresses."""
+    app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
+    app.json = _InOrder(app)
+    _guard(app)
+
     @app.get(f"{root}/{SCRIPT}")
     def script() -> flask.Response:
         return flask.Response(bundle(STATIC, entry), mimetype="text/javascript")
+
+    return app
 
 
 def _guard(app: flask.Flask) -> None:

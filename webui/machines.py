@@ -75,11 +75,13 @@ def rates_in(query: Mapping[str, str], own: Rates, run: Run, names: Sequence[str
     )
 
 
-def figure_in(query: Mapping[str, str], name: str) -> float | None:
+def figure_in(
+    query: Mapping[str, str], name: str, *, may_be_negative: bool = False
+) -> float | None:
     """Return a figure of a query; None if it is not given.
 
     Raises:
-        AddressError: it is no number that is not negative.
+        AddressError: it is no number, or a negative one that may be none.
     """
     if name not in query:
         return None
@@ -87,9 +89,9 @@ def figure_in(query: Mapping[str, str], name: str) -> float | None:
         value = float(query[name])
     except ValueError:
         value = math.nan
-    if not 0 <= value < math.inf:
-        text = query[name][:40]
-        raise AddressError(f"{name} is {text!r}: give a number that is not negative.")
+    if not abs(value) < math.inf or (value < 0 and not may_be_negative):
+        wanted = "a number" if may_be_negative else "a number that is not negative"
+        raise AddressError(f"{name} is {query[name][:40]!r}: give {wanted}.")
     return value
 
 

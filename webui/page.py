@@ -81,17 +81,18 @@ def styles() -> list[str]:
 
 def served_page(title: str) -> str:
     """Return the page that loads its files and the data of each run from the server."""
-    return _served(_PROFILE, title, {"answers": {}})
+    return _served(_PROFILE, title)
 
 
 def served_model(title: str) -> str:
     """Return the page of a learnt program, which asks the server for its data."""
-    return _served(_PREDICTED, title, {"answers": {}})
+    return _served(_PREDICTED, title)
 
 
-def _served(kind: _Kind, title: str, data: Json) -> str:
+def _served(kind: _Kind, title: str) -> str:
     sheets = [_Asset(f"static/css/{name}") for name in styles()]
-    return _render(kind, title, data, styles=sheets, script=_Asset(SCRIPT), meta_policy="")
+    known = {"styles": sheets, "script": _Asset(SCRIPT), "meta_policy": ""}
+    return _render(kind, title, {"answers": {}}, **known)
 
 
 def saved_page(*traces_shown: Trace, names: Sequence[str] = (), **shown: Unpack[Shown]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.book import book_of
 from bsplib.profiler.picture import LAYERS, LEAST_BINS, TimePicture, picture_of
+from bsplib.webui.machines import figure_in
 from bsplib.webui.opened_runs import AddressError, OpenRun, number_in, records_through
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def waited(opened: OpenRun, query: Mapping[str, str]) -> Json:
         QueryError: a value of the query means nothing.
     """
     picture, row = _picture_for(opened, query), number_in(query, "row")
-    low_s, high_s = _seconds_in(query, "low"), _seconds_in(query, "high")
+    low_s, high_s = _seconds_in(query)
     if row is None or row >= picture.rows or low_s is None or high_s is None:
         raise AddressError(f"Give a row below {picture.rows}, and low and high in seconds.")
     origins = opened.callgraph(opened.whole(query)).origins
@@ -162,7 +163,7 @@ def _by_superstep(picture: TimePicture, query: Mapping[str, str], columns: int) 
 
 
 def _by_time(picture: TimePicture, query: Mapping[str, str], columns: int) -> PictureView:
-    low_s, high_s = _seconds_in(query, "low"), _seconds_in(query, "high")
+    low_s, high_s = _seconds_in(query)
     low_ns = picture.begin_ns if low_s is None else low_s * 1e9
     high_ns = picture.end_ns if high_s is None else high_s * 1e9
     return picture.by_time(low_ns, high_ns, columns)
@@ -172,14 +173,10 @@ AXES = {"superstep": (_by_superstep, 1), "time": (_by_time, 1e-9)}
 """How a window of each axis is made, and the unit of the axis in what the page gets."""
 
 
-def _seconds_in(query: Mapping[str, str], key: str) -> float | None:
-    try:
-        value = float(query[key]) if key in query else None
-    except ValueError:
-        value = np.nan
-    if value is not None and not abs(value) < np.inf:
-        raise AddressError(f"{key} is {query[key][:40]!r}: give seconds.")
-    return value
+def _seconds_in(query: Mapping[str, str]) -> tuple[float | None, float | None]:
+    """Return ``low`` and ``high``; the run begins before 0."""
+    low, high = (figure_in(query, name, may_be_negative=True) for name in ("low", "high"))
+    return low, high
 
 
 def _compact(layers: Floats) -> tuple[dict[str, str], dict[str, list[float]]]:
