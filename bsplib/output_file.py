@@ -59,13 +59,13 @@ PAGE_MARK = '<meta name="generator" content="bsplib">'
 TRACE = OutputKind("a trace", _begins_as_trace)
 PAGE = OutputKind("a page of bsplib", lambda head: PAGE_MARK.encode() in head[:1024], by_force=True)
 
-_KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-    (stat.S_ISSOCK, "a socket"),
-)
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
 
 
 def obstacle(
@@ -84,29 +84,27 @@ def obstacle(
     """
     path = Path(path)
     try:
-        kind = special_kind(path)
-        kept = "" if kind or force else _reason_to_keep(path, replaces)
+        folder = Path(os.path.realpath(path)).parent
+        if kept := _reason_to_keep(path, replaces, force=force):
+            return f"{path} {kept}"
     except (OSError, ValueError) as error:  # a loop of links, a NUL in the name
         return f"{path} cannot be written: {getattr(error, 'strerror', None) or error}"
-    if kind:
-        return f"{path} is {kind}; choose the name of a file"
-    if kept:
-        return f"{path} {kept}"
-    return _obstacle_of_folder(Path(os.path.realpath(path)).parent)
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"no files can be created in the folder {folder}: permission denied"
+    return ""
 
 
-def _reason_to_keep(path: Path, replaces: OutputKind | None) -> str:
-    """Return why the file at a path must stay, and the way out; empty if it may be replaced.
+def _reason_to_keep(path: Path, replaces: OutputKind | None, *, force: bool) -> str:
+    """Return why what is at a path must stay, and the way out; empty if it may be replaced.
 
     Raises:
         OSError: there is a file, and it cannot be read.
     """
-    try:
-        if replaces is None:
-            path.stat()
-        elif replaces.is_at(path):
-            return ""
-    except (FileNotFoundError, NotADirectoryError):
+    if kind := special_kind(path):
+        return f"is {kind}; choose the name of a file"
+    if force or not path.exists() or (replaces is not None and replaces.is_at(path)):
         return ""
     what = "exists already" if replaces is None else f"exists and is not {replaces.name}"
     if replaces is None or replaces.by_force:
@@ -127,15 +125,7 @@ def special_kind(path: Path) -> str:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         return ""
-    return next((kind for is_kind, kind in _KINDS if is_kind(mode)), "")
-
-
-def _obstacle_of_folder(folder: Path) -> str:
-    if not folder.is_dir():
-        return f"there is no folder {folder}"
-    if not os.access(folder, os.W_OK | os.X_OK):
-        return f"no files can be created in the folder {folder}: permission denied"
-    return ""
+    return _KINDS.get(stat.S_IFMT(mode), "")
 
 
 @contextmanager
@@ -162,7 +152,7 @@ def written_whole(
             written.
     """
     target = Path(os.path.realpath(path))
-    _check_replaceable(target, replaces, force=force)
+    _check_target(target, replaces, force=force)
     folder = target.parent if scratch is None else scratch
     temporary = folder / f"{UNFINISHED}{os.urandom(8).hex()}{target.suffix[:16]}"
     try:
@@ -202,14 +192,11 @@ def rename(
     Raises:
         OSError: there is a file that may not be replaced, or the file cannot be renamed.
     """
-    _check_replaceable(target, replaces, force=force)
+    _check_target(target, replaces, force=force)
     source.replace(target)
 
 
-def _check_replaceable(target: Path, replaces: OutputKind | None, *, force: bool) -> None:
-    kind = special_kind(target)
-    if kind:
-        number = errno.EISDIR if target.is_dir() else errno.EINVAL
-        raise OSError(number, f"it is {kind}, not a file", str(target))
-    if not force and (kept := _reason_to_keep(target, replaces)):
-        raise OSError(errno.EEXIST, f"it {kept}", str(target))
+def _check_target(target: Path, replaces: OutputKind | None, *, force: bool) -> None:
+    if kept := _reason_to_keep(target, replaces, force=force):
+        number = errno.EISDIR if target.is_dir() else errno.EEXIST
+        raise OSError(number, f"it {kept}", str(target))

@@ -80,7 +80,7 @@ def places(tmp_path):
 def test_nothing_but_a_regular_file_is_replaced(places):
     for kind, path in places.items():
         assert obstacle(path) == f"{path} is {kind}; choose the name of a file"
-        with pytest.raises(OSError, match=f"it is {kind}, not a file"):
+        with pytest.raises(OSError, match=f"it is {kind}; choose the name of a file"):
             write(path)
         assert path.exists()
     assert not os.path.isfile("/dev/null")
