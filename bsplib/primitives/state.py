@@ -133,7 +133,7 @@ class GroupState(Calls):
         """Observes the engine for ``check=True``; None without it."""
         self._awaited: dict[int, weakref.ref[Array]] = {}
         """Results of gets by index, by their ``id()``. Filled and emptied by
-        :mod:`bsplib.primitives.remote_array`."""
+        :class:`bsplib.primitives.remote.RemoteArray`."""
         self._awaited_in = 0
         """The superstep of these gets."""
         self._inner: GroupState | None = None

@@ -48,7 +48,6 @@ SHARED = PORTS | {
 
 PROCESSES = {
     "backends.hash_seed",
-    "backends.limits",
     "backends.signals",
     "backends.stacks",
 }

@@ -6,7 +6,9 @@ import importlib.util
 import runpy
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from functools import partial
+from io import StringIO
 from pathlib import Path
 
 import click
@@ -20,9 +22,8 @@ from bsplib.output_file import TRACE
 from bsplib.recording.recording import is_begun
 from bsplib.running.failures import answer_questions, show_error
 from bsplib.running.options import check_timeout, choose
-from bsplib.running.overrides import override
+from bsplib.running.overrides import current, override, overriding
 from bsplib.running.script import run_file
-from bsplib.running.speedup import run_with_speedup
 from bsplib.tools.cli.options import (
     Real,
     Whole,
@@ -329,4 +330,92 @@ def misplaced(command: click.Command, file: str, arguments: Sequence[str]) -> st
     return (
         f"{own[found]} stands after {name}, so {name} gets it and bsp {command.name} does not; "
         f"write it before: bsp {command.name} {own[found]} ... {name}"
+    )
+
+
+# -- the speedup of a script on virtual processors: T(1)/T(P), where both runs are done -----------
+# The total computation of a parallel program is not the time of one processor: with one
+# process a program sends nothing, sorts in one piece, and takes another path. So the
+# script is run once more with nprocs = 1 on the same Machine.
+
+
+_Say = Callable[[str], object]
+_Run = Callable[[], None]
+
+
+def run_with_speedup(run: _Run, say: _Say) -> None:
+    """Run a script, then run it on one processor, and print the speedup of each of its runs.
+
+    The second time nothing is recorded, and what the script prints is dropped; files
+    that it writes are written again.
+
+    Args:
+        run: runs the script; ``sys.argv`` is set already.
+        say: called with each line to be printed.
+
+    Raises:
+        BaseException: what the script raised the first time.
+    """
+    parallel: list[Times] = []
+    status = _run(run, parallel)
+    if status is not None and status.code not in (None, 0):
+        raise status
+    for line in _compared(run, parallel):
+        say(line)
+    if status is not None:
+        raise status
+
+
+def _run(run: _Run, times: list[Times]) -> SystemExit | None:
+    """Run a script and keep its virtual times; return how it exited, if it did."""
+    before = current().report_times
+
+    def report(each: Times) -> None:
+        times.append(each)
+        if before is not None:
+            before(each)
+
+    try:
+        with overriding(report_times=report):
+            run()
+    except SystemExit as status:
+        return status
+    return None
+
+
+def _compared(run: _Run, parallel: Sequence[Times]) -> list[str]:
+    """Return a line for each run of the script, or one that says why there is no speedup."""
+    if not parallel:
+        option = " or ".join(f"--backend {name}" for name in backends.virtual_names())
+        return [f"no speedup: the script ran nothing on virtual processors; use {option}"]
+    alone: list[Times] = []
+    if (reason := _run_alone(run, alone)) is not None:
+        return [f"no speedup: with nprocs = 1 the script {reason}"]
+    if len(alone) != len(parallel):
+        return [
+            f"no speedup: with nprocs = 1 the script made {len(alone)} runs on virtual processors "
+            f"instead of {len(parallel)}"
+        ]
+    return [_line(*pair) for pair in zip(alone, parallel, strict=True)]
+
+
+def _run_alone(run: _Run, times: list[Times]) -> str | None:
+    """Run a script with one process; return why it did not end well, or None."""
+    silent = overriding(nprocs=1, profile=None, records=False, report_times=None, label=False)
+    try:
+        with silent, redirect_stdout(StringIO()):
+            status = _run(run, times)
+    except Exception as error:  # noqa: BLE001  # any error means only that there is no speedup
+        return f"ended by {type(error).__name__}: {error}"
+    if status is not None and status.code not in (None, 0):
+        return f"exited with status {status.code!r}"
+    return None
+
+
+def _line(alone: Times, parallel: Times) -> str:
+    if not parallel.parallel_s:
+        return "no speedup: the run took no virtual time"
+    ratio = alone.parallel_s / parallel.parallel_s
+    return (
+        f"speedup: T(1) {alone.parallel_s:.4g} s / T(P) {parallel.parallel_s:.4g} s = {ratio:.3g}"
     )
