@@ -6,7 +6,8 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import (
@@ -41,7 +42,6 @@ from bsplib.running.options import (
 from bsplib.running.overrides import current
 from bsplib.running.packed_task import TaskWork
 from bsplib.running.program_checks import check_program, numbers_among, replaced
-from bsplib.running.run_log import logged
 from bsplib.running.task import Conditions, Task, draw_seeds
 from bsplib.version import __version__
 
@@ -189,10 +189,9 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
         task = Task(main, args, kwargs, draw_seeds(), conditions_of(setting))
 
         def do() -> list[Any]:
-            with logged(task, setting):
-                return run_perhaps_recorded(
-                    task, setting, profile, lambda task: _launch(task, setting), called_ns
-                )
+            return run_perhaps_recorded(
+                task, setting, profile, lambda task: _launch(task, setting), called_ns
+            )
 
         return backends.together(do, lambda: TaskWork(task))
     except BaseException as error:
@@ -343,8 +342,39 @@ def run_perhaps_recorded(
     overrides = current()
     target = overrides.profile or profile or overrides.profile_else
     path = None if target is None or not overrides.records else Path(target).absolute()
-    report = launch(task) if path is None else _recorded(task, setting, path, launch, called_ns)
+    with _logged(task, setting):
+        report = launch(task) if path is None else _recorded(task, setting, path, launch, called_ns)
     return values(report)
+
+
+@contextmanager
+def _logged(task: Task, setting: Setting) -> Iterator[None]:
+    """Tell the logger ``bsplib`` of the start and the end of a run, and of fallbacks.
+
+    A program sees it with ``logging.basicConfig(level=logging.INFO)``.
+    """
+    logging = sys.modules.get("logging")  # who sees messages has imported it
+    if logging is None or not (logger := logging.getLogger("bsplib")).isEnabledFor(logging.INFO):
+        yield
+        return
+    name = getattr(task.main, "__qualname__", None) or repr(task.main)
+    logger.info(
+        "run of %s starts: %d processes, backend %s, core %s",
+        name,
+        setting.nprocs,
+        setting.backend,
+        core.BUILD,
+    )
+    if core.REASON:
+        logger.info("fallback: %s", core.REASON)
+    began = time.perf_counter()
+    try:
+        yield
+    except BaseException as error:
+        seconds = time.perf_counter() - began
+        logger.info("run of %s ended by %s after %.3g s", name, type(error).__name__, seconds)
+        raise
+    logger.info("run of %s ended after %.3g s", name, time.perf_counter() - began)
 
 
 def _recorded(

@@ -48,7 +48,6 @@ from bsplib.running.options import (
 )
 from bsplib.running.packed_task import TaskWork
 from bsplib.running.program_checks import check_program
-from bsplib.running.run_log import logged
 from bsplib.running.task import Conditions, Task, draw_seeds
 
 if TYPE_CHECKING:
@@ -256,8 +255,7 @@ class Pool:
             work = TaskWork(task)
             return results_of(lambda: processes.run(work, seconds), seconds)
 
-        with logged(task, self._setting):
-            return run_perhaps_recorded(task, self._setting, self._profile, launch)
+        return run_perhaps_recorded(task, self._setting, self._profile, launch)
 
     def close(self) -> None:
         """End the processes, after the runs that other threads are in.
