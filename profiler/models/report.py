@@ -84,7 +84,7 @@ def _title(position: int, prediction: Prediction) -> Text:
         latency = fmt.seconds(machine.need("l"))
         parts.append(f"g {fmt.seconds(machine.g * machine.word_bytes)} per word, l {latency}")
     elif machine.measured:
-        parts.append("supersteps cost what a probe measured, by pattern, size and new memory")
+        parts.append("supersteps cost what a probe measured, by pattern and size")
     else:
         parts.append(f"g and L by pattern: {prices.pattern}")
     if prices.ratio != 1:

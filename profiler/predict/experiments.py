@@ -230,7 +230,7 @@ def fit_experiment(
         negative: coefficients may be negative.
 
     Returns:
-        The model; ``print`` shows it, and ``model.fit.intervals`` has the coefficients.
+        The model; ``print`` shows it, and ``model.fit.coefficients`` has the coefficients.
 
     Raises:
         UsageError: a file cannot be used.
