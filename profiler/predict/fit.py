@@ -4,9 +4,9 @@ Errors count in proportion to the time, and no coefficient is negative, since no
 a negative time. Of all sums of terms each is scored by how well it fits, by how well it predicts
 the largest measurements when it is fitted to the others, and by how many and how usual terms it
 has. Scores are logarithms of probabilities (as with the criterion of Schwarz for an unknown
-noise), so each sum has a weight. Of those with much weight the one in the middle is taken: its
-predictions beyond the measurements are nearest to the mean of all, by weight. The others are
-its rivals, and the band holds most of them.
+noise), so each sum has a weight. Of those with much weight the mean is taken, by weight, as far as
+they have at most four terms together: where two are as good, what lies between them is right more
+often than either. The band holds most of all rivals.
 
 At a break, such as the end of a cache, a term may begin: ``f[2]*n*above(n, 8192)``. It is one of
 the terms to choose from, and less usual than the others.
@@ -46,6 +46,8 @@ _LEAST_NOISE = 0.01
 _BEAM = 40
 """How many sums of k terms go on to sums of k + 1; with all, no table here has another formula."""
 _RIVALS = 40
+_MUCH = 0.1
+"""Weight from which on a sum is about as good as the best."""
 _LEFT_OUT = 0.1
 """How much the squares of errors of predictions count, beside those of the misfit."""
 _STEEP = 8.0
@@ -90,7 +92,7 @@ class Fit:
     measured: dict[str, tuple[float, float]]
     """Least and greatest value of each variable."""
     rivals: tuple[Rival, ...] = field(default=(), repr=False)
-    """All sums of terms with much weight, this one among them; none for a formula of the user."""
+    """The sums of terms of most weight, the best first; none for a formula of the user."""
     few: frozenset[str] = frozenset()
     """Variables with fewer than three values, by which no term is told from others."""
     covariance: Vector = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
@@ -193,15 +195,25 @@ def choose(values: Values, times: Vector, processes: str | None = None) -> Fit:
     terms = library(values, processes)
     if len(times) > MOST_TERMS:
         terms += _beginning(values, processes)
-    return _middle(_Search(values, times, terms, processes).scored(), values, times)
+    found = _Search(values, times, terms, processes).scored()
+    fitted = _finished(
+        found.mean.formula,
+        values,
+        times,
+        coefficients=found.mean.coefficients,
+        rivals=found.rivals,
+        negative=False,
+    )
+    return replace(fitted, score=found.score)
 
 
 class _Scored(NamedTuple):
     """The sums of terms of most weight."""
 
     rivals: tuple[Rival, ...]
+    mean: Rival
+    """Of those with much weight."""
     score: float
-    noise: float
 
 
 class _Search:
@@ -228,7 +240,7 @@ class _Search:
 
     def scored(self) -> _Scored:
         """Return the sums of most weight, the best first."""
-        found: list[tuple[float, tuple[int, ...], Vector, float]] = []
+        found: list[tuple[float, tuple[int, ...], Vector]] = []
         sums = np.arange(len(self._terms))[:, None]
         for count in range(1, min(MOST_TERMS, len(self._relative) - 1, len(self._terms)) + 1):
             factors = _solve(self._relative, sums)
@@ -236,10 +248,10 @@ class _Search:
             sums, factors = sums[right], factors[right]
             if not len(sums):
                 break
-            scores, noises = self._scores(sums, factors)
+            scores = self._scores(sums, factors)
             order = np.argsort(scores, kind="stable")
             found += [
-                (scores[each], tuple(sums[each].tolist()), factors[each], noises[each])
+                (scores[each], tuple(sums[each].tolist()), factors[each])
                 for each in order[:_RIVALS].tolist()
             ]
             best = sums[order[:_BEAM]].tolist()
@@ -251,21 +263,30 @@ class _Search:
             }
             sums = np.array(sorted(longer), np.intp).reshape(-1, count + 1)
         if not found:  # a single measurement
-            found = [(0.0, (0,), _solve(self._relative, np.array([[0]]))[0], _LEAST_NOISE)]
+            found = [(0.0, (0,), _solve(self._relative, np.array([[0]]))[0])]
         found.sort(key=lambda each: each[0])
         best_score = found[0][0]
-        rivals = tuple(
-            Rival(
-                read_formula(_text([self._terms[term].text for term in chosen])),
-                factors / self._norm[list(chosen)],
-                math.exp((best_score - score) / 2),
-            )
-            for score, chosen, factors, _ in found[:_RIVALS]
-        )
-        return _Scored(rivals, float(best_score), float(found[0][3]))
+        rivals = []
+        mean: dict[int, float] = {}
+        whole = 0.0
+        for score, chosen, factors in found[:_RIVALS]:
+            weight = math.exp((best_score - score) / 2)
+            rivals.append(self._rival(dict(zip(chosen, factors, strict=True)), weight))
+            if weight >= _MUCH and len({*mean, *chosen}) <= MOST_TERMS:
+                for term, factor in zip(chosen, factors, strict=True):
+                    mean[term] = mean.get(term, 0.0) + weight * factor
+                whole += weight
+        averaged = {term: mean[term] / whole for term in sorted(mean)}
+        return _Scored(tuple(rivals), self._rival(averaged, 1.0), float(best_score))
 
-    def _scores(self, sums: NDArray[np.intp], factors: Vector) -> tuple[Vector, Vector]:
-        """Return the scores of some sums of equally many terms, and the noise that each leaves."""
+    def _rival(self, factors: Mapping[int, float], weight: float) -> Rival:
+        """Return a sum of terms with their factors."""
+        terms = [*factors]
+        formula = read_formula(_text([self._terms[term].text for term in terms]))
+        return Rival(formula, np.array([*factors.values()]) / self._norm[terms], weight)
+
+    def _scores(self, sums: NDArray[np.intp], factors: Vector) -> Vector:
+        """Return the scores of some sums of equally many terms."""
         measurements, count = len(self._relative), sums.shape[1]
         errors = 1 - np.einsum("mk,nmk->mn", factors, self._relative[:, sums])
         squares = (errors**2).sum(axis=1)
@@ -281,7 +302,7 @@ class _Search:
             here, near, far, farther = (np.log(np.maximum(each, 1e-300)) for each in sums_at)
             bend = (farther - far) - np.maximum(near - here, math.log(1.1))
             scores += _STEEP * np.maximum(bend / math.log(1.1), 0)
-        return scores, np.sqrt(known / freedom)
+        return scores
 
     def _left_out(self, sums: NDArray[np.intp], kept: NDArray[np.bool_]) -> Vector:
         """Return the mean squares of the errors with which a part predicts the other."""
@@ -350,27 +371,6 @@ def _beginning(values: Values, processes: str | None) -> Iterator[Term]:
         for place in distinct[1:-1]:
             for growth in (of, f"{of}*log2({of})"):
                 yield Term(f"{growth}*above({of}, {place:.12g})", _BEGINS)
-
-
-def _middle(found: _Scored, values: Values, times: Vector) -> Fit:
-    """Return the fit of the rival in the middle of all."""
-    varied = [name for name, array in values.items() if np.ptp(array) > 0]
-    factors = [*itertools.product((1.0, 4.0), repeat=len(varied))][:16]
-    beyond = {
-        name: np.array([
-            array.max() * (factor[varied.index(name)] if name in varied else 1)
-            for factor in factors
-        ])
-        for name, array in values.items()
-    }  # fmt: skip
-    points = np.log(np.maximum([each.at(beyond) for each in found.rivals], 1e-300))
-    weights = np.array([each.weight for each in found.rivals])
-    mean = weights @ points / weights.sum()
-    apart = ((points - mean) ** 2).sum(axis=1)
-    apart[weights < 0.1] = np.inf  # it has to be about as good as the best
-    chosen = found.rivals[int(np.argmin(apart))]
-    fitted = _finished(chosen.formula, values, times, rivals=found.rivals, negative=False)
-    return replace(fitted, score=found.score)
 
 
 # -- a formula of the user ------------------------------------------------------------------------
@@ -480,16 +480,19 @@ def _finished(
     times: Vector,
     *,
     negative: bool,
+    coefficients: Vector | None = None,
     rivals: tuple[Rival, ...] = (),
     breaks: tuple[str, ...] = (),
 ) -> Fit:
-    """Fit the coefficients of a formula, and measure what is left."""
+    """Fit the coefficients of a formula, unless they are given, and measure what is left."""
     columns, rest = formula.columns(values)
     columns = np.broadcast_to(columns, (len(times), columns.shape[1]))
     relative, wanted = columns / times[:, None], 1 - np.broadcast_to(rest, times.shape) / times
     norm = np.linalg.norm(relative, axis=0)
     norm[norm == 0] = 1.0
-    if negative:
+    if coefficients is not None:
+        found = coefficients
+    elif negative:
         found = np.linalg.lstsq(relative / norm, wanted, rcond=None)[0] / norm
     else:
         found = optional_module("scipy.optimize").nnls(relative / norm, wanted)[0] / norm
