@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _LEAST_SCALE = 0.1
 """A loss of this part of the time in ``main`` is shown as red, however small all losses are."""
-_MOST_OF_FUNCTIONS = 0.7
+MOST_OF_FUNCTIONS = 0.7
 """A function is at most so red, so that the cost centre that loses most is the reddest node."""
 
 
@@ -118,7 +118,7 @@ class GraphBook:
                 if node not in shades:
                     functions[node] = max(functions[node], shades.get(origin.chain[-1], 0.0))
         return {
-            name: shades.get(name, min(functions[name], _MOST_OF_FUNCTIONS)) for name in self.nodes
+            name: shades.get(name, min(functions[name], MOST_OF_FUNCTIONS)) for name in self.nodes
         }
 
     @cached_property

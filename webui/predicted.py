@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bsplib.errors import UsageError
 from bsplib.machine import known_machines, load_machine
 from bsplib.profiler import format as fmt
+from bsplib.profiler.graph_book import MOST_OF_FUNCTIONS
 from bsplib.profiler.predict.planning import number as value_text
 from bsplib.profiler.predict.planning import words
 from bsplib.profiler.predict.prediction import (
@@ -44,6 +45,7 @@ from bsplib.webui.services import describe_node, file_of, layouts_in_time, short
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
+    from bsplib.profiler.callgraph import Node
     from bsplib.profiler.predict.program import Learned, Point, ProgramModel
     from bsplib.recording.records import Run
 
@@ -376,10 +378,17 @@ def _times(every: _AskedPage) -> Json:
         found["nodes"][measure] = [nodes[node] for node in model.nodes]
         found["edges"][measure] = [edges[edge] for edge in model.edges()]
         found["paths"][measure] = _path(model, paths)
-        parts = [max(0.0, nodes[node]) / total if total else 0.0 for node in model.nodes]
-        found["shades"][measure] = [math.sqrt(min(1.0, part)) for part in parts]
+        found["shades"][measure] = [
+            _shade(node, max(0.0, nodes[name]) / (total or 1)) for name, node in model.nodes.items()
+        ]
         found["scales"][measure] = total
     return {**found, "pies": {}, "before": None}
+
+
+def _shade(node: Node, part: float) -> float:
+    """Return the shade of a part of the run: that of a function as in the graph of a run."""
+    most = MOST_OF_FUNCTIONS if node.kind == "function" else 1.0
+    return min(math.sqrt(part), most)
 
 
 def _score(every: _AskedPage, measure: str, chain: int) -> float:

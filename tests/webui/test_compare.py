@@ -144,6 +144,7 @@ def test_another_run_before_is_chosen_and_the_address_holds_it(view, tab):
 @pytest.mark.browser
 def test_the_graph_is_shaded_by_change_and_says_it_in_each_box(view, tab):
     view.get_by_role("radio", name="graph").check(force=True)
+    expect(view.locator(".change-legend")).to_be_in_viewport(ratio=1)  # nothing is cut
     better = view.get_by_role("button", name="relax, ▼ \N{MINUS SIGN}44%")
     worse = view.get_by_role("button", name="fresh, 2.00 ms new")
     expect(better).to_have_attribute("data-bin", re.compile(r"b\d"))

@@ -49,22 +49,17 @@ function metrics({ part }, metric) {
     html("tbody", {}, ...rows));
 }
 
-/* The time of a node or edge, and its loss, by part of the account. */
+/* The time of a node or edge by part of the account and root, and what of it is loss. */
 function times(model, { node, edge }, metric) {
   const score = (path) => (edge === null ? model.score(node, path) : model.edgeScore(edge, path));
   const share = model.score(model.root, "time") ? score("loss") / model.score(model.root, "time") : 0;
-  const row = (title, time, loss, attributes = {}) => html("tr", attributes,
-    html("th", { scope: "row" }, title), html("td", {}, seconds(time)),
-    html("td", {}, loss === null ? "" : seconds(loss)));
-  const heads = ["by its root", "time", "loss"].map((text) => html("th", { scope: "col" }, text));
-  return html("table", { class: "costs booked" }, html("thead", {}, html("tr", {}, ...heads)),
-    html("tbody", {}, ...PARTS.filter((part) => score(part) > 0).map((part) =>
-      row(PART_TITLES[part], score(part), LOST.includes(part) ? score(part) : null,
-        { class: part === metric ? "chosen" : null })),
-    row("in all", score("time"), score("loss"), {
-      class: metric === "loss" || metric === "time" ? "chosen" : null,
-      title: `The loss is ${percent(share)} of the time in main`,
-    })));
+  const row = (title, path, ...more) => html("tr", { class: path === metric ? "chosen" : null },
+    html("th", { scope: "row" }, title, ...more), html("td", {}, seconds(score(path))));
+  const loss = () => html("span", { class: "quiet" }, " · loss");
+  return html("table", { class: "costs booked" }, html("tbody", {},
+    ...PARTS.filter((part) => score(part) > 0).map((part) =>
+      row(PART_TITLES[part], part, LOST.includes(part) ? loss() : null)),
+    row("time", "time"), row(`loss, ${percent(share)} of main`, "loss")));
 }
 
 /* aboutNode(model, selection, metric): what is said of it; of a run, if left out. */
