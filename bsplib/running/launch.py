@@ -37,7 +37,7 @@ from bsplib.running.options import (
     Setting,
     StartMethod,
     Wait,
-    choose,
+    setting_of,
 )
 from bsplib.running.overrides import current
 from bsplib.running.packed_task import TaskWork
@@ -182,60 +182,23 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
             check=check,
             wait=wait,
             start_method=start_method,
-            seed=sim_seed,
+            sim_seed=sim_seed,
             timeout=timeout,
             lines=lines,
         )
         task = Task(main, args, kwargs, draw_seeds(), conditions_of(setting))
 
-        def do() -> list[Any]:
-            return run_perhaps_recorded(
-                task, setting, profile, lambda task: _launch(task, setting), called_ns
-            )
-
-        return backends.together(do, lambda: TaskWork(task))
+        return execute(
+            task,
+            setting,
+            profile,
+            lambda work: setting.backend.launch(work, options_of(setting)),
+            setting.options.timeout,
+            called_ns,
+        )
     except BaseException as error:
         trim(error)
         raise
-
-
-def setting_of(
-    *,
-    backend: str | None,
-    nprocs: int | None,
-    machine: Machine | str | None,
-    check: bool,
-    timeout: float | None = None,
-    lines: bool = True,
-    **others: Any,
-) -> Setting:
-    """Check the options of a run or a pool; those of ``bsp run`` replace what the script gives.
-
-    Args:
-        backend: as for :func:`run`, and so are the next four.
-        nprocs: number of processes.
-        machine: prices communication.
-        check: report probable mistakes.
-        timeout: seconds that a run may take.
-        lines: sample the lines that are executed, if anything is recorded.
-        **others: further arguments of :func:`bsplib.running.options.choose`.
-
-    Raises:
-        ProcessRangeError: there cannot be ``nprocs`` processes.
-        UsageError: there is no such backend, Machine, way to wait or start method.
-        BspError: this process is one of many that run the program, and cannot join them.
-    """
-    overrides = current()
-    nprocs = nprocs if overrides.nprocs is None else overrides.nprocs
-    return choose(
-        backend=backends.settled(overrides.backend or backend, nprocs),
-        nprocs=nprocs,
-        machine=overrides.machine or machine,
-        check=check or overrides.check,
-        timeout=timeout if overrides.timeout is None else overrides.timeout,
-        lines=lines and overrides.lines,
-        **others,
-    )
 
 
 def conditions_of(setting: Setting) -> Conditions:
@@ -246,10 +209,10 @@ def conditions_of(setting: Setting) -> Conditions:
     """
     overrides = current()
     debugged = overrides.debugged
-    if debugged is not None and debugged >= setting.nprocs:
+    nprocs = setting.options.nprocs
+    if debugged is not None and debugged >= nprocs:
         raise ProcessRangeError(
-            f"debug: there is no process {debugged} among {setting.nprocs} (0 to "
-            f"{setting.nprocs - 1})"
+            f"debug: there is no process {debugged} among {nprocs} (0 to {nprocs - 1})"
         )
     if setting.check:
         # Here, so that processes that are forked have it.
@@ -276,75 +239,63 @@ def overridden(
     return args, kwargs
 
 
-def _launch(task: Task, setting: Setting) -> Report:
-    backend = backends.find(setting.backend)
-    options = options_of(setting)
-    work = TaskWork(task)
-    return results_of(lambda: backend.launch(work, options), setting.timeout)
-
-
-def results_of(launch: Callable[[], Report], timeout: float | None) -> Report:
-    """Launch a run, and return its report; raise the error of a process that failed.
-
-    A run in virtual time also reports its times to whoever has asked for them.
-
-    Args:
-        launch: lets a backend run it.
-        timeout: seconds that it may take.
-    """
-    report = report_of(launch, timeout)
-    report_times = current().report_times
-    if report.times is not None and report_times is not None:
-        report_times(report.times)
-    return report
-
-
 def options_of(setting: Setting) -> Options:
-    """Return what a backend has to know of a run or of a pool."""
-    options = Options(
-        nprocs=setting.nprocs,
-        start_method=setting.start_method,
-        wait_by=setting.wait,
-        timeout=setting.timeout,
-        seed=setting.seed,
-    )
-    if not backends.find(setting.backend).is_virtual:
-        return options
+    """Return what a backend has to know of a run or of a pool, prices of virtual time included."""
+    if not setting.backend.is_virtual:
+        return setting.options
     # Only virtual processors need them.
     from bsplib.machine.speed import time_scale  # noqa: PLC0415
     from bsplib.running.machine_prices import MachinePrices  # noqa: PLC0415
 
-    machine = setting.machine
-    scale = time_scale(machine, setting.nprocs)
-    return options._replace(scale=scale, prices=MachinePrices(machine))
+    scale = time_scale(setting.machine, setting.options.nprocs)
+    return setting.options._replace(scale=scale, prices=MachinePrices(setting.machine))
 
 
-def run_perhaps_recorded(
+def execute(
     task: Task,
     setting: Setting,
     profile: str | os.PathLike[str] | None,
-    launch: Callable[[Task], Report],
+    launch: Callable[[TaskWork], Report],
+    timeout: float | None,
     called_ns: int | None = None,
 ) -> list[Any]:
-    """Run, with records where the program or ``bsp run`` wants them.
+    """Do a task, with records where the program or ``bsp run`` wants them.
+
+    A run in virtual time also reports its times to whoever has asked for them.
 
     Args:
         task: the program.
         setting: options of the run.
         profile: file that the program names.
-        launch: runs a task in which no process fails.
+        launch: lets a backend do the work.
+        timeout: seconds that it may take.
         called_ns: when the program called; now if None.
 
     Returns:
         What ``main`` returned, by pid.
+
+    Raises:
+        BaseException: the error of a process that failed.
     """
     called_ns = time.perf_counter_ns() if called_ns is None else called_ns
-    overrides = current()
-    target = overrides.profile or profile or overrides.profile_else
-    path = None if target is None or not overrides.records else Path(target).absolute()
-    with _logged(task, setting):
-        report = launch(task) if path is None else _recorded(task, setting, path, launch, called_ns)
-    return values(report)
+
+    def report(task: Task) -> Report:
+        report = report_of(lambda: launch(TaskWork(task)), timeout)
+        report_times = current().report_times
+        if report.times is not None and report_times is not None:
+            report_times(report.times)
+        return report
+
+    def do() -> list[Any]:
+        overrides = current()
+        target = overrides.profile or profile or overrides.profile_else
+        path = None if target is None or not overrides.records else Path(target).absolute()
+        with _logged(task, setting):
+            if path is None:
+                return values(report(task))
+            return values(_recorded(task, setting, path, report, called_ns))
+
+    return backends.together(do, lambda: TaskWork(task))
 
 
 @contextmanager
@@ -361,8 +312,8 @@ def _logged(task: Task, setting: Setting) -> Iterator[None]:
     logger.info(
         "run of %s starts: %d processes, backend %s, core %s",
         name,
-        setting.nprocs,
-        setting.backend,
+        setting.options.nprocs,
+        setting.backend.name,
         core.BUILD,
     )
     if core.REASON:
@@ -384,9 +335,9 @@ def _recorded(
     from bsplib.recording.lifetimes import Caller  # noqa: PLC0415  # most runs record nothing
     from bsplib.recording.recording import Recording  # noqa: PLC0415
 
-    meta, backend = _meta(task, setting), backends.find(setting.backend)
+    meta, backend, nprocs = _meta(task, setting), setting.backend, setting.options.nprocs
     caller = Caller(backend.is_virtual, called_ns)
-    recording = Recording(path, setting.nprocs, meta, spread=backend.is_spread, caller=caller)
+    recording = Recording(path, nprocs, meta, spread=backend.is_spread, caller=caller)
     try:
         recorded = task.conditions._replace(records=recording.destination, lines=setting.lines)
         report = launch(task._replace(conditions=recorded))
@@ -400,9 +351,8 @@ def _recorded(
 def _meta(task: Task, setting: Setting) -> dict[str, Any]:
     from dataclasses import asdict  # noqa: PLC0415  # only where something is recorded
 
-    cores = backends.own_cores()
-    is_virtual = backends.find(setting.backend).is_virtual
-    scaling = {"virtual_time": _scaling(setting.machine, setting.nprocs)} if is_virtual else {}
+    is_virtual, nprocs = setting.backend.is_virtual, setting.options.nprocs
+    scaling = {"virtual_time": _scaling(setting.machine, nprocs)} if is_virtual else {}
     repeat = current().repeat
     repeated = {} if repeat is None else {"repeat": list(repeat)}
     return (
@@ -414,12 +364,12 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
             "arguments": [] if _is_notebook() else sys.argv[1:],
             "parameters": numbers_among(task.main, task.args, task.kwargs),
             "folder": _folder(),
-            "backend": setting.backend,
+            "backend": setting.backend.name,
             "machine": asdict(setting.machine),
             "machine_given": setting.machine_given,
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "host": platform.node(),
-            "cores": cores,
+            "cores": backends.own_cores(),
             "cpu_measured": not is_virtual,
             "system": platform.platform(),
             "python": platform.python_version(),

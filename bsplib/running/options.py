@@ -5,11 +5,21 @@ from __future__ import annotations
 import operator
 import os
 import threading
-from typing import TYPE_CHECKING, Literal, NamedTuple, ParamSpec, TypedDict, TypeVar, TypeVarTuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    TypedDict,
+    TypeVar,
+    TypeVarTuple,
+)
 
 from bsplib.backends import table as backends
-from bsplib.backends.launching import Backend
+from bsplib.backends.launching import Backend, Options
 from bsplib.errors import ArgumentError, ProcessRangeError, UsageError
+from bsplib.running.overrides import current
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -18,18 +28,15 @@ WAITS = ("auto", "spin", "block")
 
 
 class Setting(NamedTuple):
-    """The options of a run; the fields have the names of the arguments of :func:`bsplib.run`."""
+    """What a run or a pool is to do, as its caller, or the command line, has chosen."""
 
-    backend: str
-    nprocs: int
+    backend: Backend
+    options: Options
+    """What the backend has to know."""
     machine: Machine
     machine_given: bool
     check: bool
-    wait: str
-    start_method: str | None
-    seed: int
-    timeout: float | None = None
-    lines: bool = True
+    lines: bool
 
 
 def choose(  # noqa: PLR0913  # each is an option
@@ -40,11 +47,11 @@ def choose(  # noqa: PLR0913  # each is an option
     check: bool = False,
     wait: str = "auto",
     start_method: str | None = None,
-    seed: int = 0,
+    sim_seed: int = 0,
     timeout: float | None = None,
     lines: bool = True,
 ) -> Setting:
-    """Check the arguments of a call, and fill in defaults.
+    """Check the options of a call of :func:`bsplib.run`, and fill in defaults.
 
     Raises:
         ProcessRangeError: ``nprocs`` is less than 1 or more than the backend can have.
@@ -58,18 +65,31 @@ def choose(  # noqa: PLR0913  # each is an option
     chosen = _machine(found.machine if machine is None else machine)
     if found.is_virtual:
         chosen.need("l")  # every sync has a price
-    return Setting(
-        backend=backend,
-        nprocs=_count(nprocs, found),
-        machine=chosen,
-        machine_given=machine is not None,
-        check=check,
-        wait=wait,
-        start_method=start_method,
-        seed=_seed(seed),
-        timeout=check_timeout(timeout),
-        lines=lines,
+    options = Options(
+        _count(nprocs, found), start_method, wait, check_timeout(timeout), _seed(sim_seed)
     )
+    return Setting(found, options, chosen, machine is not None, check, lines)
+
+
+def setting_of(**options: Any) -> Setting:
+    """Check the options of a run or a pool; those of ``bsp run`` replace what the script gives.
+
+    Args:
+        **options: as for :func:`choose`; the backend may be None.
+
+    Raises:
+        ProcessRangeError: there cannot be so many processes.
+        UsageError: there is no such backend, Machine, way to wait or start method.
+        BspError: this process is one of many that run the program, and cannot join them.
+    """
+    overrides = current()
+    for name in ("backend", "nprocs", "machine", "timeout"):
+        if (value := getattr(overrides, name)) is not None:
+            options[name] = value
+    options["backend"] = backends.settled(options["backend"], options["nprocs"])
+    options["check"] = options["check"] or overrides.check
+    options["lines"] = options["lines"] and overrides.lines
+    return choose(**options)
 
 
 def _start_methods() -> list[str]:

@@ -19,21 +19,13 @@ from typing import (
 )
 from weakref import WeakSet
 
-from bsplib.backends import table as backends
-from bsplib.backends.launching import KeptProcesses, Report
+from bsplib.backends.launching import KeptProcesses
 from bsplib.backends.signals import held_back
 from bsplib.errors import UsageError
 from bsplib.group import Group
 from bsplib.output_file import TRACE, obstacle
 from bsplib.running.failures import trim
-from bsplib.running.launch import (
-    conditions_of,
-    options_of,
-    overridden,
-    results_of,
-    run_perhaps_recorded,
-    setting_of,
-)
+from bsplib.running.launch import conditions_of, execute, options_of, overridden
 from bsplib.running.mapping import mapped
 from bsplib.running.options import (
     Arguments,
@@ -45,8 +37,8 @@ from bsplib.running.options import (
     StartMethod,
     Wait,
     check_timeout,
+    setting_of,
 )
-from bsplib.running.packed_task import TaskWork
 from bsplib.running.program_checks import check_program
 from bsplib.running.task import Conditions, Task, draw_seeds
 
@@ -106,7 +98,7 @@ class Pool:
                 check=check,
                 wait=wait,
                 start_method=start_method,
-                seed=sim_seed,
+                sim_seed=sim_seed,
                 lines=lines,
             )
             self.profile = profile
@@ -128,7 +120,7 @@ class Pool:
     @property
     def nprocs(self) -> int:
         """Number of processes."""
-        return self._setting.nprocs
+        return self._setting.options.nprocs
 
     @property
     def profile(self) -> Path | None:
@@ -199,7 +191,7 @@ class Pool:
             args, kwargs = overridden(main, args, kwargs)
             check_program(main, args, kwargs, ("timeout",))
             task = Task(main, args, kwargs, draw_seeds(), self._conditions)
-            seconds = check_timeout(timeout) or self._setting.timeout
+            seconds = check_timeout(timeout) or self._setting.options.timeout
             self._check_thread("run")
         except BaseException as error:
             trim(error)
@@ -208,8 +200,12 @@ class Pool:
             self._thread = threading.get_ident()
             try:
                 processes = self._ready()
-                return backends.together(
-                    lambda: self._do(task, processes, seconds), lambda: TaskWork(task)
+                return execute(
+                    task,
+                    self._setting,
+                    self._profile,
+                    lambda work: processes.run(work, seconds),
+                    seconds,
                 )
             except BaseException as error:
                 self._end()
@@ -247,15 +243,6 @@ class Pool:
         """
         run = partial(self.run, timeout=timeout)
         return mapped(run, function, (items, *more), chunk, progress=progress)
-
-    def _do(self, task: Task, processes: KeptProcesses, seconds: float | None) -> list[Any]:
-        """Do a task, with records if they are wanted; return what ``main`` returned."""
-
-        def launch(task: Task) -> Report:
-            work = TaskWork(task)
-            return results_of(lambda: processes.run(work, seconds), seconds)
-
-        return run_perhaps_recorded(task, self._setting, self._profile, launch)
 
     def close(self) -> None:
         """End the processes, after the runs that other threads are in.
@@ -297,8 +284,7 @@ class Pool:
         return self._processes
 
     def _start(self) -> KeptProcesses:
-        setting = self._setting
-        made = backends.find(setting.backend).keep(options_of(setting))
+        made = self._setting.backend.keep(options_of(self._setting))
         try:
             made.start()
         except BaseException:

@@ -110,7 +110,7 @@ def test_a_start_that_fails_leaves_what_was_there_and_the_next_run_goes_well(
     run(count, 1, profile=tmp_path / TRACE)
     before = (tmp_path / TRACE).read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("bsplib.running.launch._launch", fail)
+        patch.setattr("bsplib.running.launch.options_of", fail)
         with pytest.raises(bsplib.OutOfSharedMemoryError):
             run(count, 1, profile=tmp_path / TRACE)
     assert (tmp_path / TRACE).read_bytes() == before
