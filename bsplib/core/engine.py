@@ -192,7 +192,6 @@ class Engine:
     # -- calls ------------------------------------------------------------------------------------
 
     def put(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
-        """See :meth:`Calls.put`."""
         self.begin_call()
         try:
             place = dst if at is None else self._view_at(dst, at) if offset is None else None
@@ -205,7 +204,6 @@ class Engine:
         return 0
 
     def hpput(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
-        """See :meth:`Calls.hpput`."""
         self.begin_call()
         try:
             place = dst if at is None else self._view_at(dst, at) if offset is None else None
@@ -218,7 +216,6 @@ class Engine:
         return 0
 
     def get(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any, count: Any) -> Any:
-        """See :meth:`Calls.get`."""
         self.begin_call()
         try:
             if count is None:
@@ -249,7 +246,6 @@ class Engine:
             self.end_call()
 
     def put_at(self, bsp: Any, pids: Any, indices: Any, values: Any, dst: Any, op: Any) -> int:
-        """See :meth:`Calls.put_at`."""
         if this_thread() != self.quick:
             self.checks.check_usable(bsp, "put_at")
         self.begin_call()
@@ -262,7 +258,6 @@ class Engine:
         return 0
 
     def get_at(self, bsp: Any, pids: Any, indices: Any, src: Any, out: Any) -> Any:
-        """See :meth:`Calls.get_at`."""
         if this_thread() != self.quick:
             self.checks.check_usable(bsp, "get_at")
         self.begin_call()
@@ -274,7 +269,6 @@ class Engine:
             self.end_call()
 
     def send(self, bsp: Any, pid: Any, payload: Any, tag: Any) -> int:
-        """See :meth:`Calls.send`."""
         self.begin_call()
         try:
             if not self.send_quickly(pid, payload, tag):
@@ -286,7 +280,6 @@ class Engine:
         return 0
 
     def messages(self, bsp: Any) -> Any:
-        """See :meth:`Calls.messages`."""
         if this_thread() != self.quick:
             self.checks.check_usable(bsp, "messages")
         self.begin_call()
@@ -296,7 +289,6 @@ class Engine:
             self.end_call()
 
     def move(self, bsp: Any) -> Any:
-        """See :meth:`Calls.move`."""
         if this_thread() != self.quick:
             self.checks.check_usable(bsp, "move")
         self.begin_call()
@@ -306,7 +298,6 @@ class Engine:
             self.end_call()
 
     def hpmove(self, bsp: Any) -> Any:
-        """See :meth:`Calls.hpmove`."""
         if this_thread() != self.quick:
             self.checks.check_usable(bsp, "hpmove")
         self.begin_call()
@@ -316,7 +307,6 @@ class Engine:
             self.end_call()
 
     def sync(self, bsp: Any) -> int:
-        """See :meth:`Calls.sync`."""
         self._stop_clock()
         try:
             if this_thread() != self.quick:
@@ -326,7 +316,6 @@ class Engine:
             self._run_clock()
 
     def oblsync(self, bsp: Any, n: Any) -> int:
-        """See :meth:`Calls.oblsync`."""
         self._stop_clock()
         try:
             if this_thread() != self.quick:

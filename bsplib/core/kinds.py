@@ -1,4 +1,4 @@
-"""The kinds of entries, and how their words are divided.
+"""The kinds of entries, and how words and the shared file are divided.
 
 The form of an entry is in :mod:`bsplib.core.entries`. An odd number is that of a kind whose
 data are in the entry itself.
@@ -30,3 +30,11 @@ INLINE, IN_BUFFER = 1, 2
 stands for entries that were sent, and lie one after the other in memory of the receiver."""
 SENT_HEAD = 3 << KIND_SHIFT
 """The head word of a post whose entries were sent."""
+
+SUPERSTEP_SHIFT, MEETING_SHIFT = 24, 16
+"""Where both numbers begin in the word that announces a post; see shm/control.py."""
+CHUNK_SHIFT = 20
+"""Binary logarithm of the bytes of a chunk, and of the first window. Windows have whole chunks; see
+shm/segment.py."""
+AREA_SHIFT = 44
+"""Binary logarithm of the bytes of an area; most of it is a hole in the file."""

@@ -20,6 +20,7 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
+from bsplib.core.kinds import AREA_SHIFT, CHUNK_SHIFT, MEETING_SHIFT, SUPERSTEP_SHIFT
 
 if not cython.compiled:
     from bsplib.core.atomics import (
@@ -40,12 +41,10 @@ if not cython.compiled:
 _STAMP, _HEAD, _BEHIND_HEAD = 8, 16, 24
 """Where the stamp, the head word, and what follows them begin in a cell, in bytes. The word that
 announces them comes first. See shm/control.py."""
-_SUPERSTEP_SHIFT = 24
-_MEETING_SHIFT = 16
-_NEXT_MEETING = 1 << 16
-_AREA_SHIFT = 44
-_CHUNK_SHIFT = 20
-_AREA_MASK = (1 << 44) - 1
+_SUPERSTEP_SHIFT, _MEETING_SHIFT = SUPERSTEP_SHIFT, MEETING_SHIFT
+_NEXT_MEETING = 1 << MEETING_SHIFT
+_AREA_SHIFT, _CHUNK_SHIFT = AREA_SHIFT, CHUNK_SHIFT
+_AREA_MASK = (1 << AREA_SHIFT) - 1
 _WINDOWS = _AREA_SHIFT - _CHUNK_SHIFT
 """The most windows that an area can have; see shm/segment.py."""
 
@@ -321,7 +320,6 @@ class SharedMeeting(Meeting):
             self._places[place * self._nprocs + pid] = address
 
     def address_of(self, byte: int) -> int:
-        """See :meth:`Meeting.address_of`."""
         area = byte >> _AREA_SHIFT
         number = bit_length(((byte & _AREA_MASK) >> _CHUNK_SHIFT) + 1) - 1
         base = self._bases[area * _WINDOWS + number]
@@ -332,7 +330,6 @@ class SharedMeeting(Meeting):
         return wrapped(base + byte)
 
     def has_delivered(self, pid: int) -> bool:
-        """See :meth:`Meeting.has_delivered`."""
         last = self.superstep - 1
         if self.oblivious == last or not self._knows_others:
             return False
@@ -343,7 +340,6 @@ class SharedMeeting(Meeting):
         )
 
     def waits_for_delivery(self, pid: int, nbytes: int) -> bool:
-        """See :meth:`Meeting.waits_for_delivery`."""
         if self.has_delivered(pid):
             return True
         if nbytes < LARGE or self.oblivious == self.superstep - 1 or not self._knows_others:
@@ -355,7 +351,6 @@ class SharedMeeting(Meeting):
         return False
 
     def meet(self, flags: int, head: int, stamp: int) -> bool:
-        """See :meth:`Meeting.meet`."""
         if self.has_to_prepare:
             self._hooks.prepare()
         # The post.
@@ -408,26 +403,21 @@ class SharedMeeting(Meeting):
         return stamp
 
     def inline_address(self) -> int:
-        """See :meth:`Meeting.inline_address`."""
         if self.has_to_prepare:
             self._hooks.prepare()
         return self._places[self._parity * self._nprocs + self._pid] + _BEHIND_HEAD
 
     def head_of(self, pid: int) -> int:
-        """See :meth:`Meeting.head_of`."""
         cell = self._places[self._cells + pid]
         return peek(cell + _HEAD) if peek(cell) & 1 else 0
 
     def inline_of(self, pid: int) -> int:
-        """See :meth:`Meeting.inline_of`."""
         return self._places[self._cells + pid] + _BEHIND_HEAD
 
     def flags_of(self, pid: int) -> int:
-        """See :meth:`Meeting.flags_of`."""
         return peek(self._places[self._cells + pid]) >> 1 & 0x7F
 
     def end_superstep(self) -> None:
-        """See :meth:`Meeting.end_superstep`."""
         store(self._places[2 * self._nprocs + self._pid], self.superstep)
         self.superstep += 1
         self._floor = self.superstep << _SUPERSTEP_SHIFT

@@ -163,7 +163,6 @@ class Supersteps:
         pending.write(self.data_of(pending.pid, next(self._answers[pending.pid])))
 
     def write_gaps(self, slot: int, first: int, values: Any) -> None:
-        """See :meth:`SlowPath.write_gaps`."""
         registration = self._registry.at(slot)
         write_gaps(registration, first // registration.itemsize, values)
 

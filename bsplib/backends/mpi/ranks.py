@@ -61,7 +61,6 @@ its link."""
 _SIZE = Struct("<q")
 _DIGEST_BYTES = 16
 _MOST_LINE = 512
-_PIECE_BYTES = 1 << 30
 _TAG = 31988
 _HASHES = (
     "hash() of a text and the order of a set differ between the ranks; to make them equal, start "
@@ -429,8 +428,10 @@ class AllRanks:
 
 
 def _pieces(content: Any) -> list[memoryview]:
+    from bsplib.backends.mpi.sending import PIECE_BYTES  # noqa: PLC0415  # it imports MPI
+
     view = memoryview(content)
-    return [view[start : start + _PIECE_BYTES] for start in range(0, len(view), _PIECE_BYTES)]
+    return [view[start : start + PIECE_BYTES] for start in range(0, len(view), PIECE_BYTES)]
 
 
 def _pickled_error(error: BaseException) -> bytes:

@@ -77,5 +77,3 @@ needed."""
 ROOT_KEY = 1
 """Key of the root group of the first run. Where a later run of a pool needs a new root group, the
 number of runs before it, times 4, is added."""
-SUPERSTEP_SHIFT = 24
-MEETING_SHIFT = 16

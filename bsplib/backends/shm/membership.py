@@ -15,9 +15,9 @@ from bsplib.backends.shm.control import (
     FIRST_BLOCK,
     LATEST,
     ROOT_KEY,
-    SUPERSTEP_SHIFT,
     WORD,
 )
+from bsplib.core.kinds import SUPERSTEP_SHIFT
 from bsplib.core.meeting import Meeting
 from bsplib.errors import PartitionError
 

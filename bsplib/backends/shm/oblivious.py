@@ -19,7 +19,8 @@ from bsplib.backends.members import ENDED_BY_SYNC, waits_in_vain
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.shm.control import CONSUMED, LATEST, POSTED, RING, RING_START, WORD
 from bsplib.backends.shm.membership import Membership
-from bsplib.backends.shm.segment import CHUNK_SHIFT, Segment
+from bsplib.backends.shm.segment import Segment
+from bsplib.core.kinds import CHUNK_SHIFT
 
 _ROW = 3
 _ROW_BYTES = _ROW * WORD

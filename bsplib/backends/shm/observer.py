@@ -23,7 +23,6 @@ from bsplib.backends.shm.control import (
     LATEST,
     OS_PID,
     STACK_FILE,
-    SUPERSTEP_SHIFT,
     THREAD,
     WORD,
 )
@@ -32,6 +31,7 @@ from bsplib.backends.shm.forking import Forked
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import Futex, look
 from bsplib.backends.stacks import Answering, Stack, is_stopped, stacks_of
+from bsplib.core.kinds import SUPERSTEP_SHIFT
 from bsplib.core.meeting import Pause
 
 _LOST = "was lost (the fork server, which watches it, has ended)"

@@ -33,17 +33,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.shm.control import CONTROL_BYTES, PAGE
+from bsplib.core.kinds import AREA_SHIFT, CHUNK_SHIFT
 from bsplib.errors import OutOfSharedMemoryError
 
-CHUNK_SHIFT = 20
-"""Binary logarithm of the bytes of a chunk, and of the first window. Windows have whole chunks."""
 _TRIES = 3
 """While one process reserves pages in vain, which the system then takes back, another one may
 find too few: where there is room afterwards, it tries again."""
-_AREA_SHIFT = 44
-"""Binary logarithm of the bytes of an area; most of it is a hole in the file."""
-AREA_BYTES = 1 << _AREA_SHIFT
-_CHUNKS_SHIFT = _AREA_SHIFT - CHUNK_SHIFT
+AREA_BYTES = 1 << AREA_SHIFT
+_CHUNKS_SHIFT = AREA_SHIFT - CHUNK_SHIFT
 _WINDOWS = _CHUNKS_SHIFT
 """Number of windows in an area; the last one has half of the area, 8 TiB."""
 
@@ -93,7 +90,7 @@ class _Windows(dict[int, _Window]):
 
     def __missing__(self, chunk: int) -> _Window:
         area, number = chunk >> _CHUNKS_SHIFT, chunk & (1 << _CHUNKS_SHIFT) - 1
-        first, nbytes = window_at(area << _AREA_SHIFT, (number + 1).bit_length() - 1)
+        first, nbytes = window_at(area << AREA_SHIFT, (number + 1).bit_length() - 1)
         if first not in self.mapped:
             self.mapped[first] = self._map(first, nbytes)
         window = self[chunk] = self.mapped[first][1]
@@ -112,7 +109,7 @@ class _Windows(dict[int, _Window]):
 
 def area_of(byte: int) -> int:
     """Return the process in whose area a byte of the file is; -1 for control words."""
-    return (byte >> _AREA_SHIFT) - 1
+    return (byte >> AREA_SHIFT) - 1
 
 
 def window_at(area: int, number: int) -> tuple[int, int]:
@@ -219,7 +216,7 @@ class Segment:
     def area(self, pid: int) -> Iterator[tuple[int, int]]:
         """Return first byte and end of each window of a process's area, the smallest first."""
         for number in range(_WINDOWS):
-            first, nbytes = window_at(pid + 1 << _AREA_SHIFT, number)
+            first, nbytes = window_at(pid + 1 << AREA_SHIFT, number)
             yield first, first + nbytes
 
     def address_of(self, start: int) -> int:
@@ -265,7 +262,7 @@ class Segment:
             OutOfSharedMemoryError: /dev/shm is too small, or no addresses are left.
         """
         address = 0
-        if start >= 1 << _AREA_SHIFT:
+        if start >= 1 << AREA_SHIFT:
             address = self.address_of(start)  # maps the window, or raises before pages are reserved
         for _ in range(_TRIES):
             try:
@@ -283,7 +280,7 @@ class Segment:
 
     def discard_area(self, pid: int) -> None:
         """Give the memory of a process's area back to the system; what is mapped reads as zeros."""
-        _fallocate(self.descriptor, _PUNCH_HOLE, pid + 1 << _AREA_SHIFT, 1 << _AREA_SHIFT)
+        _fallocate(self.descriptor, _PUNCH_HOLE, pid + 1 << AREA_SHIFT, 1 << AREA_SHIFT)
 
     def close(self) -> None:
         """Unmap the control words and close the descriptor; windows stay mapped."""

@@ -30,6 +30,7 @@ from bsplib.backends.shm.control import (
     POSTED,
     WORD,
 )
+from bsplib.core.kinds import AREA_SHIFT
 
 REPORTED = FIRST_BLOCK - 1
 """A word that the backend does not use: stands for the report of a process to the caller of a
@@ -37,8 +38,7 @@ pool."""
 _CONTROL_WORDS = CONTROL_BYTES // WORD
 _PAGE_WORDS = PAGE // WORD
 _POSTS = frozenset((*CELLS, POSTED))
-_AREA_SHIFT = 44
-FIRST_AREA = 1 << _AREA_SHIFT
+FIRST_AREA = 1 << AREA_SHIFT
 """First byte of the first area; the control words lie before it."""
 _FIRST_AREA_WORD = FIRST_AREA // WORD
 
@@ -190,5 +190,5 @@ class History:
 
 def owner_of(byte: int) -> int:
     """Return the process in whose area, or control words, a byte of the segment lies."""
-    area = byte >> _AREA_SHIFT
+    area = byte >> AREA_SHIFT
     return area - 1 if area else word_of(byte // WORD).writer
