@@ -78,7 +78,7 @@ def setting_of(**options: Any) -> Setting:
         **options: as for :func:`choose`; the backend may be None.
 
     Raises:
-        ProcessRangeError: there cannot be so many processes.
+        ProcessRangeError: the backend cannot have this number of processes.
         UsageError: there is no such backend, Machine, way to wait or start method.
         BspError: this process is one of many that run the program, and cannot join them.
     """
