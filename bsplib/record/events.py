@@ -255,48 +255,6 @@ def remove_rank_files(folder: Path) -> None:
         folder.rmdir()
 
 
-class RankWriter:
-    """Writes the file of a rank in Python, as the shim does it in C.
-
-    Args:
-        path: the file, which is created or replaced.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("wb", buffering=0)
-        self._file.write(MAGIC.ljust(HEAD_BYTES, b"\0"))
-
-    def rows(self, kind: int, rows: npt.NDArray[np.void]) -> None:
-        """Write a chunk of rows of a kind."""
-        self._chunk(kind, np.ascontiguousarray(rows, _ROWS[kind]).tobytes())
-
-    def line(self, kind: str, value: object) -> None:
-        """Write one line: header, comm, stack, clock or end."""
-        self._chunk(LINES, line(kind, value))
-
-    def close(self) -> None:
-        """Mark the file as complete, and close it."""
-        self._close(ENDED)
-
-    def stop(self) -> None:
-        """Mark the file as one that could not be continued, and close it."""
-        self._close(STOPPED)
-
-    def _close(self, state: int) -> None:
-        self._file.seek(len(MAGIC))
-        self._file.write(bytes([state]))
-        self._file.close()
-
-    def _chunk(self, kind: int, data: bytes) -> None:
-        if data:
-            self._file.write(CHUNK_HEAD.pack(CHUNK_MARK, kind, len(data), len(data)) + data)
-
-
-def line(kind: str, value: object) -> bytes:
-    """Return the line of a chunk of the kind LINES."""
-    return json.dumps([kind, value], separators=(",", ":")).encode() + b"\n"
-
-
 def read_rank(path: str | os.PathLike[str]) -> RankFile:
     """Read the file of a rank, also while it is written, or when its rank was killed.
 

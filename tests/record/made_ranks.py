@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,33 @@ from bsplib.record import events as ev
 
 US = 1_000
 MS = 1_000_000
+
+
+class RankWriter:
+    """Writes the file of a rank, as the shim does it in C; the file is created or replaced."""
+
+    def __init__(self, path):
+        self._file = path.open("wb", buffering=0)
+        self._file.write(ev.MAGIC.ljust(ev.HEAD_BYTES, b"\0"))
+
+    def rows(self, kind, rows):
+        """Write a chunk of rows of a kind."""
+        self._chunk(kind, rows.tobytes())
+
+    def line(self, kind, value):
+        """Write one line: header, comm, stack, clock or end."""
+        self._chunk(ev.LINES, json.dumps([kind, value]).encode() + b"\n")
+
+    def close(self, state=ev.ENDED):
+        """Mark the file as complete, or as one that could not be continued, and close it."""
+        self._file.seek(len(ev.MAGIC))
+        self._file.write(bytes([state]))
+        self._file.close()
+
+    def _chunk(self, kind, data):
+        if data:
+            head = ev.CHUNK_HEAD.pack(ev.CHUNK_MARK, kind, len(data), len(data))
+            self._file.write(head + data)
 
 
 class RankMaker:
@@ -112,7 +140,7 @@ class RankMaker:
     def write(self, folder: Path, *, end=None, exited=None, cut=False, status=0, error=""):
         """Write the file; without ``cut`` it says when Finalize began and when the rank exited."""
         folder.mkdir(exist_ok=True)
-        writer = ev.RankWriter(folder / ev.file_name(self.rank))
+        writer = RankWriter(folder / ev.file_name(self.rank))
         writer.line("header", self.header)
         for comm in self.comms:
             writer.line("comm", comm)

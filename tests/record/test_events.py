@@ -16,12 +16,12 @@ from bsplib.record.events import (
     PART,
     PARTS,
     Communicator,
-    RankWriter,
     file_name,
     is_rank_file,
     rank_files,
     read_rank,
 )
+from tests.record.made_ranks import RankWriter
 
 
 def some_events(*names, leave=20):
