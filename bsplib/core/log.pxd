@@ -203,7 +203,8 @@ cdef class Usage:
         ready=cython.longlong, others=cython.longlong, at=Py_ssize_t, comp=cython.longlong, comm=cython.longlong,
         comp_cpu=cython.longlong, comm_cpu=cython.longlong, comp_ready=cython.longlong,
         comm_ready=cython.longlong, total=cython.longlong, blocked=cython.longlong, longer=cython.longlong,
-        room=cython.longlong, waited_last=cython.longlong, waited_open=cython.longlong,
+        room=cython.longlong, asleep=cython.longlong, waited_last=cython.longlong,
+        waited_open=cython.longlong,
     )
     cpdef int settle(self, long long elapsed_ns, long long now_ns) except -1
     cpdef long long read_for(self, long long began_ns) noexcept

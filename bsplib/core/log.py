@@ -22,7 +22,8 @@ open stretches before it, which were too short to be read. It is **shared out by
    this is longer than ``DUE_NS`` may have lost its core as well as the last stretch: they get
    parts of the CPU time in proportion to their elapsed time.
 2. Time blocked, neither on a core nor ready, belongs to the last stretch, as far as that has time
-   left. All other time without a core was ready.
+   left. Where there is more of it, and calls took longer than that stretch, it was in a call, such
+   as that of an object that sleeps while it is pickled. All other time without a core was ready.
 3. Page faults belong to the last stretch.
 4. What is more than there is elapsed time was used after the stretch had ended, before the system
    was read, such as by a thread that lost its core there: it belongs to the next stretch. Time
@@ -390,9 +391,13 @@ class Usage:
                 ready += max(self._waited_ns - waited, 0)
         total = min(used, self.open_ns + elapsed_ns)
         left = self.open_ns + elapsed_ns - total
-        blocked = min(left - min(ready, left) if self.has_waits else left, elapsed_ns)
+        asleep = left - min(ready, left) if self.has_waits else left
+        blocked = min(asleep, elapsed_ns)
         given = min(total, self.open_ns, DUE_NS)
         longer = self.open_ns - given
+        if asleep > elapsed_ns and longer > elapsed_ns:
+            blocked = max(asleep - longer, 0)
+        longer -= min(asleep - blocked, longer)
         room = longer + elapsed_ns - blocked
         if longer and room:
             given += min(rounded(float(total - given) / room * longer), longer)
