@@ -26,7 +26,7 @@ from bsplib.backends.members import named
 from bsplib.errors import TraceError
 from bsplib.recording.import_clock import is_import
 from bsplib.recording.lifetimes import Caller, Noted, lifetime_of
-from bsplib.recording.line_sampler import joined_samples, read_samples
+from bsplib.recording.line_sampler import joined_samples, samples_of
 from bsplib.recording.records import (
     FROM_SYSTEM,
     MAX_NUMBER,
@@ -141,7 +141,7 @@ def _naming(pid: int) -> Iterator[None]:
     """Name the process whose files are damaged."""
     try:
         yield
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError, OverflowError) as error:
         raise TraceError(f"the records of process {pid} are damaged: {error}") from error
 
 
@@ -197,6 +197,7 @@ class _AboutProcess:
     host: Host | None = None
     noted: Noted = field(default_factory=Noted)
     measured: dict[str, str] = field(default_factory=dict)
+    samples: list[list[int]] | None = None
     sampled: list[int] = field(default_factory=list)
     """The number in the run of each stack of its samples."""
     imports: list[list[int]] = field(default_factory=list)
@@ -285,7 +286,7 @@ def _read_part(
     lost = records.reason
     if len(sound_rows(records.rows, len(group_of), len(stack_of))) < len(records.rows):
         lost = lost or "a number is out of range"
-    samples = read_samples(folder, pid, told.sampled, records.whole)
+    samples = samples_of(pid, told.samples, told.sampled, records.whole)
     return _Part(pid, records, traffic, group_of, stack_of, lost, path.exists(), told, samples)
 
 
@@ -369,9 +370,9 @@ def _read_definitions(
         what, value = json.loads(line)
         if what == "stack":
             stack_of.append(_number(value, stacks))
-        elif what == "sampled":
-            number, frames = value
-            told.sampled[number : number + 1] = [_number(frames, stacks)]
+        elif what == "samples":
+            sampled, told.samples = value
+            told.sampled = [_number(frames, stacks) for frames in sampled]
         elif what != "group":
             told.add(what, value)
         else:

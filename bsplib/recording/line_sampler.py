@@ -11,7 +11,6 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from types import CodeType
 
 import numpy as np
@@ -20,8 +19,7 @@ from numpy.typing import NDArray
 from bsplib import call_site
 from bsplib.core.sampling import CUT, Place, Sampler
 from bsplib.recording.records import MAX_NUMBER, SAMPLE, Doing, Frame, Stack
-from bsplib.recording.spool import SAMPLES, Spool
-from bsplib.recording.stored import StoredTable, spooled_chunks
+from bsplib.recording.spool import Spool
 
 BY_STATE = (Doing.COMPUTING, Doing.BLOCKED, Doing.NO_CORE)
 """What a process does outside of calls and syncs, by the state of its thread."""
@@ -70,16 +68,13 @@ class LineSampler:
         for places in stacks:
             stack, is_call = self._stack_of(places)
             found.append((numbers.setdefault(stack, len(numbers)), is_call))
-        for stack, number in numbers.items():
-            self._spool.define_sampled(number, stack)
         rows = []
         for tick in ticks:
             number, is_call = found[tick.stack]
             doing = Doing.CALL if is_call else BY_STATE[tick.state]
             moment = tick.time - self._began_ns
-            rows.append((0, moment, number, doing, tick.spent, tick.system))
-        samples = np.array(rows, SAMPLE)
-        self._spool.add_samples(samples[samples["time"] >= 0])
+            rows.append((moment, number, doing, tick.spent, tick.system))
+        self._spool.define_samples(numbers, rows)
 
     def _stack_of(self, places: list[Place]) -> tuple[Stack, bool]:
         """Return a stack from ``main`` down, and whether it is inside a communication call.
@@ -161,33 +156,37 @@ def _calls_of_primitives(code: CodeType) -> frozenset[int]:
 # -- reading the samples of a process -------------------------------------------------------------
 
 
-def read_samples(
-    folder: Path, pid: int, stacks: Sequence[int], records: Callable[[], NDArray[np.void]]
+def samples_of(
+    pid: int,
+    told: list[list[int]] | None,
+    stacks: Sequence[int],
+    records: Callable[[], NDArray[np.void]],
 ) -> NDArray[np.void] | None:
     """Return the samples of a process that can be true; None where it was not sampled.
 
     Args:
-        folder: where the process kept its records.
         pid: the process.
+        told: what it has told by :meth:`bsplib.recording.spool.Spool.define_samples`.
         stacks: the number in the run of each stack that its samples name.
         records: returns the records of the process; called only if it was sampled.
 
     Raises:
-        TraceError: the file is damaged.
+        ValueError: it has told something else.
+        OverflowError: a number is too large.
     """
-    path = folder / f"{pid}.{SAMPLES}"
-    if not path.exists():
+    if told is None:
         return None
-    samples = StoredTable(SAMPLE, spooled_chunks(path)).whole()
-    time, stack = samples["time"], samples["stack"]
+    time, stack, doing, spent, system = np.array(told, np.int64).reshape(-1, 5).T
     kept = (time >= 0) & (time <= MAX_NUMBER) & (stack >= 0) & (stack < len(stacks))
-    kept &= (samples["doing"] < len(Doing)) & (samples["spent"] >= 0)
-    kept &= (samples["spent"] <= MAX_NUMBER) & (samples["system"] >= 0)
-    kept &= samples["system"] <= samples["spent"]
-    samples = samples[kept]
-    samples["pid"] = pid
-    samples["stack"] = np.array(stacks, np.int32)[samples["stack"]]
-    samples["doing"][_are_in_sync(samples["time"], records())] = Doing.WAITING
+    kept &= (doing >= 0) & (doing < len(Doing)) & (spent >= system) & (spent <= MAX_NUMBER)
+    kept &= system >= 0
+    samples = np.zeros(int(np.count_nonzero(kept)), SAMPLE)
+    samples["pid"], samples["time"], samples["doing"] = pid, time[kept], doing[kept]
+    samples["stack"] = np.array(stacks, np.int32)[stack[kept]]
+    samples["spent"], samples["system"] = spent[kept], system[kept]
+    rows = records()
+    # The records of a process are in order of their ends, and its syncs do not overlap.
+    samples["doing"][are_between(samples["time"], rows["arrive"], rows["end"])] = Doing.WAITING
     return samples[np.argsort(samples["time"], kind="stable")]
 
 
@@ -195,14 +194,6 @@ def joined_samples(parts: Sequence[NDArray[np.void] | None]) -> NDArray[np.void]
     """Return the samples of all processes; None where none was sampled."""
     found = [part for part in parts if part is not None]
     return np.concatenate(found) if found else None
-
-
-def _are_in_sync(times: NDArray[np.int64], records: NDArray[np.void]) -> NDArray[np.bool_]:
-    """Tell which times are between the arrival at a sync and its end.
-
-    The records of a process are in order of their ends, and its syncs do not overlap.
-    """
-    return are_between(times, records["arrive"], records["end"])
 
 
 def are_between(

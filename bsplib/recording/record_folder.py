@@ -1,6 +1,6 @@
 """A folder of records: files of the processes of a run, and ``run.json``, which describes the run.
 
-It has up to six files of each process that wrote here (:mod:`bsplib.recording.spool`). A run on
+It has up to five files of each process that wrote here (:mod:`bsplib.recording.spool`). A run on
 several hosts that share no file system has a folder of this form on each of them.
 """
 
@@ -17,7 +17,7 @@ from bsplib.recording.trace_document import FORMAT_VERSION, MAX_NPROCS
 
 PREFIX = ".bsp-records-"
 """Beginning of the name of a folder beside a trace."""
-FILES = ("records", "traffic", "definitions", "records.chunks", "traffic.chunks", "samples")
+FILES = ("records", "traffic", "definitions", "records.chunks", "traffic.chunks")
 """Last parts of the names of the files of a process; its pid is the first part."""
 
 _ABOUT = "run.json"

@@ -10,8 +10,6 @@ rows becomes 0, then the number of chunks in the mapped file is raised. So where
 chunk more than that number, the mapped rows are either in that chunk or none; a last chunk that is
 not whole is left out, and the rows are still mapped.
 
-Samples are written at the end, as chunks.
-
 Disk space is allocated before a file is mapped: so a full disk is an error at that moment,
 and no SIGBUS later. After such an error, or if a file cannot be created, the process stops
 recording, and the program continues.
@@ -23,17 +21,16 @@ import errno
 import json
 import mmap
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsplib.call_site import is_of_handler
 from bsplib.core.log import HEADER_BYTES, Rows
-from bsplib.recording.packing import MOST_ROWS, packed
+from bsplib.recording.packing import packed
 from bsplib.recording.records import RECORD, TRAFFIC, GroupInfo, Host, Stack, shortened
 
 HEADER = Struct("<QQ")
@@ -44,8 +41,6 @@ _WORD = Struct("<Q")
 assert HEADER.size == HEADER_BYTES
 ROWS_AT_FIRST = 1024
 CHUNK_ROWS = 8192
-SAMPLES = "samples"
-"""Last part of the name of a file of samples, which are chunks."""
 CHUNKS = ".chunks"
 """Is added to the name of a table for the file of its chunks."""
 
@@ -186,9 +181,6 @@ class Spool:
         self.records = MappedTable(RECORD, self.stop)
         self.traffic = MappedTable(TRAFFIC, self.stop)
         self._definitions: BinaryIO | None = None
-        self._samples: BinaryIO | None = None
-        self._is_sampled = True
-        self._folder, self._pid = folder, pid
         try:
             self.records.open(folder / f"{pid}.records")
             self.traffic.open(folder / f"{pid}.traffic")
@@ -202,42 +194,20 @@ class Spool:
         self.traffic.close()
         self._close_definitions()
 
-    def add_samples(self, rows: NDArray[np.void]) -> None:
-        """Write samples of this process, which are later than those before.
-
-        Where they, or their stacks, cannot be written, the recording of supersteps goes on.
+    def define_samples(self, stacks: Iterable[Stack], samples: Sequence[Sequence[int]]) -> None:
+        """Say what was sampled, once, at the end; without space for it the records are kept.
 
         Args:
-            rows: dtype SAMPLE; a stack is a number that :meth:`define_sampled` has defined.
+            stacks: from ``main`` to the line that was executed.
+            samples: the fields of ``SAMPLE`` of each, from ``time`` on; its ``stack`` is a position
+                in ``stacks``.
         """
-        if self._definitions is None or not self._is_sampled:  # recording has stopped
+        if self._definitions is None:  # recording has stopped
             return
         try:
-            if self._samples is None:
-                path = self._folder / f"{self._pid}.{SAMPLES}"
-                self._samples = path.open("xb", buffering=0)
-            for first in range(0, len(rows), MOST_ROWS):
-                append(self._samples, packed(rows[first : first + MOST_ROWS]))
+            append(self._definitions, _line("samples", [[*map(shortened, stacks)], samples]))
         except (OSError, MemoryError) as error:
             _raise_of_handler(error)
-            self._is_sampled = False
-
-    def define_sampled(self, number: int, stack: Stack) -> None:
-        """Define a stack of samples; see :meth:`add_samples`.
-
-        These stacks have numbers of their own.
-
-        Args:
-            number: at most the count of those defined before; a smaller one is defined anew.
-            stack: from ``main`` to the line that is executed.
-        """
-        if self._definitions is None or not self._is_sampled:
-            return
-        try:
-            append(self._definitions, _line("sampled", [number, shortened(stack)]))
-        except (OSError, MemoryError) as error:
-            _raise_of_handler(error)
-            self._is_sampled = False
 
     def define_stack(self, stack: Stack) -> None:
         """Define a call stack; its number is the count of stacks defined before."""
@@ -291,6 +261,5 @@ class Spool:
 
     def _close_definitions(self) -> None:
         definitions, self._definitions = self._definitions, None
-        for file in (definitions, self._samples):
-            if file is not None:
-                file.close()
+        if definitions is not None:
+            definitions.close()

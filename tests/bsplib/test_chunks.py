@@ -6,7 +6,6 @@ import importlib
 import os
 import shutil
 import signal
-import sys
 
 import numpy as np
 import pytest
@@ -212,44 +211,9 @@ def test_a_run_of_many_chunks_has_all_its_records(tmp_path, kind):
         assert len(np.unique(traffic["record"])) == 50
 
 
-# -- samples, which are written between any two instructions --------------------------------------
+# -- samples, which are written at the end -------------------------------------------------------
 
 SAMPLED = (Frame("a.py", "main", 1, 5), Frame("a.py", "below", 10, 11))
-
-
-@pytest.mark.usefixtures("short")
-def test_samples_can_be_written_between_any_two_lines_of_the_spool(tmp_path):
-    spool = None
-    written = []
-
-    def interrupt(frame, event, _):
-        if frame.f_code.co_filename != spooling.__file__:
-            return None
-        if event == "line" and spool is not None:
-            sys.settrace(None)
-            spool.define_sampled(len(written) % 3, SAMPLED[: 1 + len(written) % 2])
-            spool.add_samples(np.array([(0, len(written), 0, 0, 1, 0)], SAMPLE))
-            written.append(len(written))
-            sys.settrace(interrupt)
-        return interrupt
-
-    spool = Spool(tmp_path, 0)
-    sys.settrace(interrupt)
-    try:
-        spool.define_group(root_group(1))
-        for number in range(20):
-            spool.define_stack((Frame("a.py", "main", 1, number),))
-            times = (4 * number + 1, 4 * number + 2, 4 * number + 3, 4 * number + 4)
-            place = (0, 0, number, Kind.SYNC, number)
-            spool.records.rows.append_superstep(*place, *times, 0, 0, 0, 0, *UNMEASURED)
-    finally:
-        sys.settrace(None)
-    spool.close()
-    run = collect([tmp_path], complete=True, meta={}).run
-    lines = [run.stacks[stack][-1].line for stack in run.records["stack"]]
-    assert lines == list(range(20))
-    assert len(written) > 100
-    assert run.samples["time"].tolist() == written
 
 
 @pytest.fixture
@@ -268,8 +232,7 @@ def interrupted():
     "act",
     [
         lambda spool: spool.define_stack(SAMPLED),
-        lambda spool: spool.define_sampled(0, SAMPLED),
-        lambda spool: spool.add_samples(np.array([(0, 5, 0, 0, 1, 0)], SAMPLE)),
+        lambda spool: spool.define_samples([SAMPLED], [(5, 0, 0, 1, 0)]),
     ],
 )
 def test_what_a_handler_raises_while_the_spool_writes_reaches_the_program(
@@ -295,32 +258,38 @@ def test_what_a_handler_raises_while_a_table_grows_reaches_the_program(
     assert len(collected(tmp_path).records) == 4
 
 
-def test_where_samples_cannot_be_written_the_records_are(tmp_path):
-    (tmp_path / "0.samples").mkdir()
+class Full:
+    """A file on a disk without space."""
+
+    tell = staticmethod(int)
+    write = staticmethod(lambda _: 0)
+    truncate = staticmethod(lambda _: None)
+
+
+def test_where_samples_cannot_be_written_the_records_are(tmp_path, monkeypatch):
     spool = write(tmp_path, 3)
-    spool.define_sampled(0, SAMPLED)
-    spool.add_samples(np.array([(0, 5, 0, 0, 1, 0)], SAMPLE))
-    spool.close()
-    (tmp_path / "0.samples").rmdir()
-    assert len(collected(tmp_path).records) == 3
-    assert collected(tmp_path).samples is None
-
-
-def test_a_stack_of_samples_that_is_defined_again_is_the_last_one(tmp_path):
-    spool = write(tmp_path, 1)
-    for frame in SAMPLED:  # the first was interrupted before it was used
-        spool.define_sampled(0, (frame,))
-    spool.add_samples(np.array([(0, 5, 0, 0, 1, 0)], SAMPLE))
+    with monkeypatch.context() as patch:
+        patch.setattr(spool, "_definitions", Full())
+        spool.define_samples([SAMPLED], [(5, 0, 0, 1, 0)])
     spool.close()
     run = collected(tmp_path)
-    assert run.stacks[run.samples["stack"][0]] == SAMPLED[1:]
+    assert len(run.records) == 3
+    assert run.samples is None
+
+
+@pytest.mark.parametrize("told", ["7", "[[1, 2]]", "[[1e999, 0, 0, 1, 0]]", '[["a", 0, 0, 1, 0]]'])
+def test_samples_that_are_none_are_a_sentence(tmp_path, told):
+    write(tmp_path, 1).close()
+    with (tmp_path / "0.definitions").open("a") as file:
+        file.write(f'["samples", [[], {told}]]\n')
+    with pytest.raises(TraceError, match="records of process 0 are damaged"):
+        collected(tmp_path)
 
 
 def test_samples_during_a_sync_are_waiting(tmp_path):
     spool = write(tmp_path, 2)
-    spool.define_sampled(0, SAMPLED)
     times = [1, 2, 3, 4, 11, 12, 13, 14]
-    spool.add_samples(np.array([(0, time, 0, Doing.BLOCKED, 1, 0) for time in times], SAMPLE))
+    spool.define_samples([SAMPLED], [(time, 0, Doing.BLOCKED, 1, 0) for time in times])
     spool.close()
     waiting = collected(tmp_path).samples["doing"] == Doing.WAITING
     assert np.array(times)[waiting].tolist() == [2, 3, 12, 13]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -13,8 +14,7 @@ from bsplib.recording import collect as collecting
 from bsplib.recording import spool as spooling
 from bsplib.recording.collect import collect
 from bsplib.recording.lifetimes import Caller
-from bsplib.recording.packing import packed
-from bsplib.recording.records import SAMPLE, UNMEASURED, Frame, GroupInfo, Run, Trace, root_group
+from bsplib.recording.records import UNMEASURED, Frame, GroupInfo, Run, Trace, root_group
 from bsplib.recording.spool import Spool
 from bsplib.recording.stored import StoredTable
 from bsplib.recording.trace import read_trace, write_archive, write_trace
@@ -37,11 +37,10 @@ def write(folder, pid, count):
     spool.define_group(GroupInfo(0, 0, 0, pid, range(pid, pid + 1)))
     for at in range(3):
         spool.define_stack((FRAMES[(at + pid) % 3],))
-        spool.define_sampled(at, (FRAMES[(at + pid) % 3],))
     spool.note(began=1000, started=100, ready=900, finished=5000)
     spool.define_measured({"cpu": "", "ready": "no file"})
-    samples = [(0, 20 + at, at % 3, at % 3, 7, 2) for at in range(count)]
-    spool.add_samples(np.array(samples, SAMPLE))
+    samples = [(20 + at, at % 3, at % 3, 7, 2) for at in range(count)]
+    spool.define_samples([(FRAMES[(at + pid) % 3],) for at in range(3)], samples)
     rows = spool.records.rows
     for number in range(count):
         if number % 4 == 0:
@@ -92,8 +91,10 @@ def test_samples_that_cannot_be_are_left_out(tmp_path):
     write(tmp_path, 1, 0)
     wrong = [(-1, 0, 0, 1, 0), (2**60, 0, 0, 1, 0), (5, 3, 0, 1, 0), (5, -1, 0, 1, 0)]
     wrong += [(5, 0, 5, 1, 0), (5, 0, 0, -1, 0), (5, 0, 0, 1, 2)]
-    with (tmp_path / "0.samples").open("ab") as file:
-        file.write(packed(np.array([*((0, *each) for each in wrong), (9, 5, 1, 1, 7, 2)], SAMPLE)))
+    definitions = tmp_path / "0.definitions"
+    told = definitions.read_text()
+    more = json.dumps([*wrong, (5, 1, 1, 7, 2)])[:-1]
+    definitions.write_text(told.replace("[[20, 0,", f"{more}, [20, 0,"))
     run = collect([tmp_path] * 2, complete=True, meta={}).run
     written = [(0, 20 + at, at, at, 7, 2) for at in range(3)]
     assert run.samples.tolist() == [(0, 5, 1, 1, 7, 2), *written]
