@@ -277,21 +277,35 @@ def _step_by_step(account: Account, rows: Ints, lasts: Floats, released: Floats)
     """
     by_step = np.argsort(account.step[rows], kind="stable")
     order = rows[by_step]
-    pids = account.run.records["pid"][order]
+    pids = account.run.records["pid"][order].astype(np.int64)
     place = np.full(len(account.step), len(order), np.int64)
     place[order] = np.arange(len(order))
     others = _of_same_group(account, order)
-    behind, lasts = place[others], lasts[:, by_step].clip(min=0)
-    left = np.append(lasts, np.zeros((len(lasts), 1)), axis=1)[:, behind]
-    left *= _after(account, order, others, account.run.records["start"][others])
-    arrived = np.zeros((len(lasts), len(order) + 1))
-    bounds = np.append(np.flatnonzero(np.diff(account.step[order], prepend=-1)), len(order))
+    behind, count, nprocs = place[others], len(order), account.run.nprocs
+    # A row for each record, with all mends: what a superstep needs is then in one piece, and the
+    # loop has few calls of numpy, which take most of its time.
+    ahead = np.zeros((count + 1, len(lasts)))
+    ahead[:count] = lasts[:, by_step].T.clip(min=0)
+    left = (
+        ahead[behind]
+        * _after(account, order, others, account.run.records["start"][others])[:, None]
+    )
+    arrived = np.zeros_like(ahead)
+    went_on = np.empty((nprocs + count, len(lasts)))
+    went_on[:nprocs] = released.T
+    before = preceding(pids)
+    before = np.where(before < 0, pids, nprocs + before)
+    bounds = np.append(np.flatnonzero(np.diff(account.step[order], prepend=-1)), count)
     for begin, end in pairwise(bounds.tolist()):
-        mine = pids[begin:end]
-        arrived[:, begin:end] = released[:, mine] + lasts[:, begin:end]
-        released[:, mine] = np.maximum(
-            arrived[:, begin:end], arrived[:, behind[begin:end]] - left[:, begin:end]
-        )
+        mine = went_on.take(before[begin:end], axis=0)
+        mine += ahead[begin:end]
+        arrived[begin:end] = mine
+        theirs = arrived.take(behind[begin:end], axis=0)
+        theirs -= left[begin:end]
+        np.maximum(mine, theirs, out=went_on[nprocs + begin : nprocs + end])
+    last = np.arange(nprocs)
+    last[pids] = nprocs + np.arange(count)  # of several the last one stays
+    released[:] = went_on[last].T
 
 
 def _of_same_group(account: Account, rows: Ints) -> Ints:
