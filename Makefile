@@ -146,7 +146,8 @@ wheels: tools
 # real code of shm in 100,000 random orders of its processes, and in those with few pre-emptions; kill processes at random moments, and read
 # damaged files.
 soak: tools
-	$(BIN)/python -m tests.bsplib.soak
+	$(BIN)/python tests/bsplib/soak.py
+	$(BIN)/python -m tests.bsplib.soak_forms --programs 5000
 	$(BIN)/python tests/bsplib/schedules.py --preemptions 2 --seconds 10 --random 100000 --out
 	$(BIN)/python tests/bsplib/kills.py
 	$(BIN)/python -m tests.profiler.fuzz

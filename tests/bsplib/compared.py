@@ -3,7 +3,7 @@
 Every put and every message that the core has taken is encoded a second time by what takes the calls
 that the core declines, and the bytes are compared; so is every message that the core has read. All
 hooks are subclasses and methods of classes of Python, so that a run without the mode executes
-nothing of this module.
+nothing of this module. It is a part of the mode of :mod:`.poison`, too.
 """
 
 from __future__ import annotations

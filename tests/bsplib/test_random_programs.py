@@ -13,16 +13,9 @@ from hypothesis import strategies as st
 import bsplib
 from tests import drawn
 
-from .random_programs.checks import (
-    check,
-    check_fault,
-    check_in_pool,
-    fail_in_pool,
-    record,
-    run,
-)
-from .random_programs.faults import Breaker, wrong_programs
-from .random_programs.found import FOUND, POOL_SEEDS, SEEDS
+from .random_programs.checks import check, check_fault, record, run
+from .random_programs.faults import wrong_programs
+from .random_programs.found import FOUND, SEEDS
 from .random_programs.generator import Narrow, programs
 from .random_programs.program import charging_main
 from .random_programs.seeded import program_of
@@ -122,27 +115,6 @@ def test_any_fault_raises_its_error_on_virtual_processors(program, seed):
 @given(program=wrong_programs())
 def test_any_fault_raises_its_error_on_real_processes(program):
     check_fault(program, "shm", 0)
-
-
-@pytest.mark.lengthy
-def test_programs_follow_each_other_in_pools():
-    every = list(map(program_of, POOL_SEEDS))
-    for nprocs in {program.nprocs for program in every}:
-        with bsplib.Pool(nprocs) as pool:
-            for program in (each for each in every if each.nprocs == nprocs):
-                check_in_pool(pool, program)
-
-
-@pytest.mark.lengthy
-@pytest.mark.parametrize("seed", range(4))
-def test_a_run_of_a_pool_after_one_that_failed_does_what_the_contract_says(seed):
-    faulty = program_of(seed, Breaker)
-    others = map(program_of, range(100 * seed, 100 * seed + 100))
-    fitting = (program for program in others if program.nprocs == faulty.nprocs)
-    with bsplib.Pool(faulty.nprocs) as pool:
-        check_in_pool(pool, next(fitting))
-        fail_in_pool(pool, faulty)
-        check_in_pool(pool, next(fitting))
 
 
 @examples(5)

@@ -13,7 +13,7 @@ import platform
 from typing import NamedTuple, Self
 
 from bsplib.backends.base import Alignment
-from bsplib.backends.shm.context import ProcessContext
+from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.control import ABORT, DELIVERED, FIRST_BLOCK, WORD
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
@@ -67,7 +67,7 @@ class Memory:
         self._segment = segment
         self._pid = pid
         outside = Outside(segment.control, has_core)
-        self._context = ProcessContext(
+        self._context = context_class()(
             segment, pid, futexes(segment, nprocs), "auto", outside=outside
         )
         self._context.begin()

@@ -30,7 +30,7 @@ from bsplib.backends.launching import JobRunner, Options, Report, Work
 from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.shm.channel import Channel, parts_of
 from bsplib.backends.shm.child import END, READY, RUNNER, Lifeline, run_process
-from bsplib.backends.shm.context import ProcessContext
+from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.forking import CAN_FORK, Forked, Prepared, fork_all, fork_warning_hidden
 from bsplib.backends.shm.observer import Observer, end_of, received
 from bsplib.backends.shm.segment import AREA_BYTES, Segment
@@ -231,7 +231,7 @@ class Processes:
 
     def _arguments(self, pid: int, pipe: Connection, work: Work | None) -> tuple[Any, ...]:
         """Return the arguments of :func:`run_process`."""
-        context = ProcessContext(self._segment, pid, self._bells, self._wait_by)
+        context = context_class()(self._segment, pid, self._bells, self._wait_by)
         return context, self._lifeline, pipe, work
 
     def _finish(self, work: Work, limit: Limit, *, last: bool) -> Report:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ _MOST_SUPERSTEPS = 1 << 31
 class ShmPort(Port):
     """The connection of one process to the others of a group, over shared memory."""
 
+    MEETING: ClassVar[type[SharedMeeting]] = SharedMeeting
+    OBLIVIOUS: ClassVar[type[Oblivious]] = Oblivious
+
     def __init__(self, context: ProcessContext, members: Membership) -> None:
         self.pid = members.pid
         self.nprocs = members.nprocs
@@ -44,10 +47,10 @@ class ShmPort(Port):
         self._segment = context.segment
         self._members = members
         waiter, areas = context.waiting.waiter, context.nprocs
-        self._meeting = SharedMeeting(members.pid, members.nprocs, areas, self, waiter)
+        self._meeting = self.MEETING(members.pid, members.nprocs, areas, self, waiter)
         members.meeting = self._meeting
         self._has_entered = False  # the control block may be there: a sub-group enters its parents
-        self._oblivious = Oblivious(members)
+        self._oblivious = self.OBLIVIOUS(members)
         self._leases = Leases(context.memory, members, self._oblivious)
         self._meeting.leases = self._leases.held
         self._left_over = self._meeting.left_over = context.left_over
@@ -55,7 +58,8 @@ class ShmPort(Port):
     @classmethod
     def of_root(cls, context: ProcessContext) -> Self:
         """Return the port of a process to the root group."""
-        root = cls(context, Membership(context, range(context.nprocs), context.pid))
+        kind: type[Self] = context.port_class(cls)
+        root = kind(context, Membership(context, range(context.nprocs), context.pid))
         root._enter()
         return root
 

@@ -15,9 +15,10 @@ from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 
+from .cells import Cell, tracing_main
 from .interpreter import Interpreter
-from .program import Actor, main
-from .steps import Program, is_large, plain
+from .program import main
+from .steps import Program
 
 LIMIT_S = 30
 START_S = 60
@@ -90,26 +91,13 @@ def check(program: Program, backend: str, seed: int) -> None:
     }
 
 
-_LEFT: list[tuple[Any, Any]] = []
-"""Large arrays of messages that the last run in this process of a pool has left, and what they
-had: their memory is this process's own for as long as they live."""
-
-
-def _keeping_main(bsp: bsplib.Group, program: Program) -> list[Any]:
-    """Run a program, and look at what the one before has left."""
-    actor = Actor()
-    log = actor.run(bsp, program)
-    for array, before in _LEFT:
-        assert plain(array) == before, "an array that a run has left is not as it was"
-    _LEFT[:] = [(each, plain(each)) for each in actor.kept if is_large(each)]
-    return log
-
-
-def check_in_pool(pool: bsplib.Pool, program: Program) -> None:
-    """Compare a run of a pool to what the interpreter says."""
+def check_in_pool(pool: bsplib.Pool, program: Program) -> set[Cell]:
+    """Compare a run of a pool to what the interpreter says; return the cells it has entered."""
     expected = Interpreter(program.nprocs).run(program)
     with within(START_S + LIMIT_S):
-        assert pool.run(_keeping_main, program) == expected
+        results = pool.run(tracing_main, program)
+    assert [log for log, _ in results] == expected
+    return set[Cell]().union(*(cells for _, cells in results))
 
 
 def fail_in_pool(pool: bsplib.Pool, program: Program) -> None:
