@@ -137,7 +137,7 @@ def begin(
         launch.execute(nprocs or own_cores(), arguments, command)
 
 
-def settled(name: str | None, nprocs: int | None) -> str:
+def backend_for(name: str | None, nprocs: int | None) -> str:
     """Return the backend of a run or a pool.
 
     Where a launcher has started this process as one of many that all execute the program, these
@@ -191,8 +191,8 @@ def _check_of_launcher(name: str | None, size: int, nprocs: int | None = None) -
         )
 
 
-def together(run: Callable[[], _Value], work: Callable[[], Work]) -> _Value:
-    """Do a run that :func:`settled` has allowed, with all processes that execute the program.
+def run_in_ranks(run: Callable[[], _Value], work: Callable[[], Work]) -> _Value:
+    """Do a run that :func:`backend_for` has allowed, with all processes that execute the program.
 
     Args:
         run: does it, in the process that leads the others.

@@ -145,10 +145,10 @@ cdef class Engine:
     cpdef int end(self, object bsp, word kind) except -1
     @cython.locals(pid=int)
     cpdef int next_superstep(self) except -1
-    @cython.locals(arrivals=Arrivals, held=word)
+    @cython.locals(arrivals=Arrivals, all_flags=word)
     cdef int _deliver(self, word flags) except -1
     @cython.locals(head=word)
-    cdef int _exchange_gets(self, word held) except -1
+    cdef int _exchange_gets(self, word all_flags) except -1
     @cython.locals(there=word, nbytes=word, size=word, at=word)
     cdef void _read_gets(self) except *
     @cython.locals(there=word, nbytes=word, at=word)

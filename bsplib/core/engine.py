@@ -756,7 +756,7 @@ class Engine:
                 head = send_buffer.complete(meeting.inline_address())
             nothing_new = meeting.meet(flags, head, stamp)
             if head:
-                send_buffer.turn()
+                send_buffer.change_side()
             lasts = self.queue.clear() if self.queue.messages else False
             if not nothing_new or flags & HAS_GET:
                 self._deliver(flags)
@@ -789,26 +789,26 @@ class Engine:
             flags: of this process at the meeting.
         """
         arrivals = self.arrivals
-        held = arrivals.find(flags)
+        all_flags = arrivals.find(flags)
         if arrivals.kinds_differ:
             self.slow_path.check_kinds(self, flags)
-        if held & (HAS_GET | UNRESOLVED):
+        if all_flags & (HAS_GET | UNRESOLVED):
             arrivals.keep_inline()
-        if held & (HAS_NOTICE | UNRESOLVED):
-            self.slow_path.prepare(self, held)
+        if all_flags & (HAS_NOTICE | UNRESOLVED):
+            self.slow_path.prepare(self, all_flags)
         if self._checker is not None:
             self._checker.arrived(self)
-        if held & HAS_GET:
-            self._exchange_gets(held)
+        if all_flags & HAS_GET:
+            self._exchange_gets(all_flags)
         self.arrivals.apply_all()
-        if held & HAS_NOTICE:
+        if all_flags & HAS_NOTICE:
             self.slow_path.after_delivery(self)
         return 0
 
-    def _exchange_gets(self, held: int) -> int:
+    def _exchange_gets(self, all_flags: int) -> int:
         """Read all gets before any process writes a put, and write their destinations."""
         # What is read at once is also written at once, perhaps to where others ask for values.
-        head = self.slow_path.answer(self) if held & HAS_ASKS else 0
+        head = self.slow_path.answer(self) if all_flags & HAS_ASKS else 0
         self._read_gets()
         self.meeting.meet(0, head, 0)
         if self.asks:

@@ -29,7 +29,7 @@ cdef class SendBuffer:
     cdef object _inline_memory
     cdef word _inline, _inline_to, _inline_bytes
     cdef tuple _blocks
-    cdef word _turn, _used_blocks, _table, _table_byte, _top, _end, _delta
+    cdef word _side, _used_blocks, _table, _table_byte, _top, _end, _delta
 
     @cython.locals(size=word, entry=word)
     cpdef word reserve(self, word to, word head, word first, word nbytes) except 0
@@ -54,7 +54,7 @@ cdef class SendBuffer:
     @cython.locals(number=word, to=word)
     cpdef word complete(self, word cell) noexcept
     cpdef void unfold(self) except *
-    cdef void turn(self) noexcept
+    cdef void change_side(self) noexcept
     @cython.locals(number=word, to=word)
     cpdef void clear(self) noexcept
     cpdef word first_byte(self, word to) noexcept
@@ -77,7 +77,7 @@ cdef class Arrivals:
 
     @cython.locals(size=word)
     cpdef void define(self, word slot, word address) except *
-    @cython.locals(meeting=Meeting, held=word, source=int, theirs=word, head=word)
+    @cython.locals(meeting=Meeting, all_flags=word, source=int, theirs=word, head=word)
     cdef word find(self, word flags) except? 0
     @cython.locals(meeting=Meeting, kind=word)
     cdef int _find_from(self, int source, word head) except -1

@@ -156,7 +156,7 @@ class SendBuffer:
         self._inline_to = 0
         self._inline_bytes = 0
         self._blocks: tuple[list[Block], list[Block]] = [], []
-        self._turn = 0
+        self._side = 0
         self._used_blocks = 0
         self._table = 0
         self._table_byte = 0
@@ -275,10 +275,10 @@ class SendBuffer:
 
     def _open(self) -> None:
         """Begin to use the buffer of this superstep; the inline entry becomes its first entry."""
-        blocks = self._blocks[self._turn]
+        blocks = self._blocks[self._side]
         if not blocks:
             blocks.append(self._allocate(max(_LEAST_BLOCK, 16 * (self.nprocs + 1))))
-            if not self._blocks[1 - self._turn]:
+            if not self._blocks[1 - self._side]:
                 none = bytes(8 * (self.nprocs + 1))
                 self._next, self._stop = numbers("Q", none), numbers("Q", none)
                 self._chunk, self._touched = numbers("Q", none), numbers("Q", none)
@@ -328,7 +328,7 @@ class SendBuffer:
 
     def _next_block(self, nbytes: int) -> None:
         """Take chunks from another block, which has room for ``nbytes`` bytes."""
-        blocks = self._blocks[self._turn]
+        blocks = self._blocks[self._side]
         while self._used_blocks < len(blocks):
             block = blocks[self._used_blocks]
             self._used_blocks += 1
@@ -362,10 +362,10 @@ class SendBuffer:
             self._open()
         self.complete(0)
 
-    def turn(self) -> None:
+    def change_side(self) -> None:
         """Begin the next superstep after a post: with the other buffer, which is free by now."""
         if self.holds_more:
-            self._turn = 1 - self._turn
+            self._side = 1 - self._side
         self.clear()
 
     def clear(self) -> None:
@@ -449,18 +449,18 @@ class Arrivals:
             self._is_open = True
             none = bytes(8 * self._nprocs)
             self._first, self._stop = numbers("Q", none), numbers("Q", none)
-        meeting, held = self._meeting, flags
+        meeting, all_flags = self._meeting, flags
         self.kinds_differ = self._any_inline = False
         for source in range(self._nprocs):
             theirs = meeting.flags_of(source)
-            held |= theirs
+            all_flags |= theirs
             if (theirs ^ flags) & KIND_BITS:
                 self.kinds_differ = True
             self._first[source] = self._stop[source] = 0
             head = meeting.head_of(source)
             if head:
                 self._find_from(source, head)
-        return held
+        return all_flags
 
     def _find_from(self, source: int, head: int) -> int:
         """Find the entries of a process, which has a head word in its post."""

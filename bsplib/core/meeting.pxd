@@ -50,7 +50,7 @@ cdef class SharedMeeting(Meeting):
     cdef public word oblivious
     cdef public list leases, left_over
     cdef int _pid, _nprocs
-    cdef object _hooks
+    cdef object _owner
     cdef Waiter _waiter
     cdef bint _knows_others
     cdef int _parity

@@ -66,7 +66,7 @@ _LEAST_PAUSE, _MOST_PAUSE = 4, 256
 """Waits in which a process sleeps at once after that, at least and at most."""
 
 
-class Hooks(Protocol):
+class MeetingOwner(Protocol):
     """What a meeting leaves to the backend, since it is needed rarely."""
 
     def prepare(self) -> None:
@@ -283,11 +283,13 @@ class SharedMeeting(Meeting):
         pid: this process.
         nprocs: number of processes.
         nareas: areas of the segment: processes of the run.
-        hooks: what is rare.
+        owner: does what is rare.
         waiter: of this process.
     """
 
-    def __init__(self, pid: int, nprocs: int, nareas: int, hooks: Hooks, waiter: Waiter) -> None:
+    def __init__(
+        self, pid: int, nprocs: int, nareas: int, owner: MeetingOwner, waiter: Waiter
+    ) -> None:
         Meeting.__init__(self)
         self.shares_memory = True
         self.has_to_prepare = True
@@ -296,7 +298,7 @@ class SharedMeeting(Meeting):
         self.left_over: list[Any] = []
         self._pid = pid
         self._nprocs = nprocs
-        self._hooks = hooks
+        self._owner = owner
         self._waiter = waiter
         self._knows_others = False
         self._parity = 0
@@ -324,7 +326,7 @@ class SharedMeeting(Meeting):
         number = bit_length(((byte & _AREA_MASK) >> _CHUNK_SHIFT) + 1) - 1
         base = self._bases[area * _WINDOWS + number]
         if base == 0:
-            found = self._hooks.map_byte(byte)
+            found = self._owner.map_byte(byte)
             base = wrapped(found - byte)
             self._bases[area * _WINDOWS + number] = base
         return wrapped(base + byte)
@@ -352,7 +354,7 @@ class SharedMeeting(Meeting):
 
     def meet(self, flags: int, head: int, stamp: int) -> bool:
         if self.has_to_prepare:
-            self._hooks.prepare()
+            self._owner.prepare()
         # The post.
         nprocs = self._nprocs
         first = self._parity * nprocs
@@ -368,7 +370,7 @@ class SharedMeeting(Meeting):
         self._waiter.posted()
         # The look.
         if not self._knows_others and nprocs > 1:
-            self._hooks.find_others()
+            self._owner.find_others()
         nothing_new = head == 0
         for pid in range(nprocs):
             seen = load(self._places[first + pid])
@@ -378,20 +380,20 @@ class SharedMeeting(Meeting):
                 if seen != mark:
                     nothing_new = False
                     if seen >> _MEETING_SHIFT != floor >> _MEETING_SHIFT:
-                        raise self._hooks.apart(pid)
+                        raise self._owner.apart(pid)
         self._cells = first
         self._parity = 1 - self._parity
         self._floor = floor + _NEXT_MEETING
         if stamp:
             self.released = self._latest(stamp)
         if self.leases or self.left_over or self.has_to_prepare:
-            self._hooks.after_posts()
+            self._owner.after_posts()
         return nothing_new
 
     def _await(self, pid: int, cell: int, floor: int) -> int:
         """Wait for a post; return its word."""
         if not self._waiter.arrives(cell, floor):
-            self._hooks.wait_for(pid, cell, floor)
+            self._owner.wait_for(pid, cell, floor)
         return load(cell)
 
     def _latest(self, stamp: int) -> int:
@@ -404,7 +406,7 @@ class SharedMeeting(Meeting):
 
     def inline_address(self) -> int:
         if self.has_to_prepare:
-            self._hooks.prepare()
+            self._owner.prepare()
         return self._places[self._parity * self._nprocs + self._pid] + _BEHIND_HEAD
 
     def head_of(self, pid: int) -> int:

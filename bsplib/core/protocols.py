@@ -106,12 +106,12 @@ class SlowPath(Protocol):
     def check_kinds(self, engine: Any, flags: int, /) -> NoReturn:
         """Raise, since the processes do not end the superstep in the same way."""
 
-    def prepare(self, engine: Any, held: int, /) -> None:
+    def prepare(self, engine: Any, all_flags: int, /) -> None:
         """Let registrations take effect, and check what could not be checked before.
 
         Args:
             engine: whose superstep ends.
-            held: what the flags of all processes say together.
+            all_flags: what the flags of all processes say together.
         """
 
     def answer(self, engine: Any, /) -> int:

@@ -236,7 +236,7 @@ class SlowValues(Protocol):
     def send_value(self, bsp: Any, to: int, value: Any, tag: Any, /) -> None:
         """Send a value to one process."""
 
-    def kept(self, bsp: Any, recipe: Recipe, value: Any, /) -> Any:
+    def own_value(self, bsp: Any, recipe: Recipe, value: Any, /) -> Any:
         """Return the own value as it is at the call, in memory of its own."""
 
     def wire(self, recipe: Recipe, value: Any, /) -> Any:
@@ -365,7 +365,7 @@ class Values:
                 own = self._as_sent(value) if sources else copied(value)
         else:
             if not (type(value) is float or type(value) is int or type(value) is _FLOAT64):
-                own = self._slow.kept(bsp, recipe, value)
+                own = self._slow.own_value(bsp, recipe, value)
                 value = self._slow.wire(recipe, own)
             self.send_all(bsp, receivers, value, recipe.tag)
         self._engine.sync(bsp)

@@ -39,7 +39,7 @@ cdef class VirtualMeeting(Meeting):
     cdef Process _process
     cdef Clock _clock
     cdef Rounds _rounds
-    cdef object _hooks
+    cdef object _owner
     cdef str _place
     cdef int _parity, _cells
     cdef bint _is_first

@@ -47,7 +47,7 @@ Transfer = tuple[int, int, int, int, int]
 """Caller, partner, direction, bytes, and how many transfers."""
 
 
-class Hooks(Protocol):
+class VirtualOwner(Protocol):
     """What a meeting leaves to the backend: all that is rare."""
 
     def check_current(self) -> None:
@@ -108,7 +108,7 @@ class VirtualMeeting(Meeting):
         process: this virtual processor.
         clock: its clock, which is paused whenever a method of this class is called.
         rounds: the order in which virtual processors run.
-        hooks: what is rare.
+        owner: does what is rare.
         place: where a process is that waits for this meeting, as text for errors.
     """
 
@@ -119,7 +119,7 @@ class VirtualMeeting(Meeting):
         process: Process,
         clock: Clock,
         rounds: Rounds,
-        hooks: Hooks,
+        owner: VirtualOwner,
         place: str,
     ) -> None:
         Meeting.__init__(self)
@@ -133,7 +133,7 @@ class VirtualMeeting(Meeting):
         self._process = process
         self._clock = clock
         self._rounds = rounds
-        self._hooks = hooks
+        self._owner = owner
         self._place = place
         self._amounts = numbers("Q", bytes(16))
         self._parity = 0
@@ -143,9 +143,9 @@ class VirtualMeeting(Meeting):
     def meet(self, flags: int, head: int, stamp: int) -> bool:  # noqa: ARG002  # the clock stands still
         gathering, process = self._gathering, self._process
         if not process.is_current():
-            self._hooks.check_current()
+            self._owner.check_current()
         if self.looks_back:
-            self._hooks.prepare()
+            self._owner.prepare()
         self._post(gathering, flags, head)
         if self._rounds.is_over:
             self._rounds.wait(process, "stopped")  # for ever: the world unwinds this process
@@ -158,9 +158,9 @@ class VirtualMeeting(Meeting):
         self._cells = self._parity * gathering.nprocs
         self._parity = 1 - self._parity
         if process.left:
-            self._hooks.after_posts()
+            self._owner.after_posts()
         if not gathering._was_together:
-            self._hooks.check_together()
+            self._owner.check_together()
         self._go_on(gathering)
         return gathering._nothing_new
 
@@ -205,9 +205,9 @@ class VirtualMeeting(Meeting):
 
     def _price(self, gathering: Gathering) -> int:
         if not gathering._alike:
-            return self._hooks.price()
+            return self._owner.price()
         if gathering._nothing_ns < 0:
-            gathering._nothing_ns = self._hooks.price_of_nothing()
+            gathering._nothing_ns = self._owner.price_of_nothing()
         return gathering._nothing_ns
 
     def _go_on(self, gathering: Gathering) -> None:

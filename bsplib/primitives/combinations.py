@@ -310,7 +310,7 @@ def _scan_in_stages(
     """
     unread: list[Message] = []  # of the program, which the next stage would drop
     total = x
-    prefix = None if prefix is None else kept(bsp, recipe, prefix)
+    prefix = None if prefix is None else own_value(bsp, recipe, prefix)
     for stage in recipe.stages:
         blocks = bsp._values.exchanged(bsp, recipe, stage, total)
         unread += bsp._engine.queue.take_left(bsp._port.fetch)
@@ -493,7 +493,7 @@ def _recipe(bsp: GroupState, operation: str, fold: Fold, shape: str, nbytes: int
     return Recipe(operation, fold, shape, cut, stages_of(bsp._pid, bsp._nprocs, radix))
 
 
-def kept(bsp: GroupState, recipe: Recipe, value: Any) -> Any:
+def own_value(bsp: GroupState, recipe: Recipe, value: Any) -> Any:
     """Return the own value as it is at the call, in memory of its own."""
     if recipe.fold.elementwise:
         return value.copy()

@@ -28,7 +28,7 @@ class DeclinedCalls:
     oblsync = staticmethod(oblivious.oblsync)
     check_call = staticmethod(collective_mail.check_call)
     send_value = staticmethod(collective_mail.send_value)
-    kept = staticmethod(combinations.kept)
+    own_value = staticmethod(combinations.own_value)
     wire = staticmethod(combinations.wire)
     take_values = staticmethod(combinations.take_values)
 

@@ -94,11 +94,11 @@ class Supersteps:
 
     # -- after the meeting, in this order -----------------------------------------------------
 
-    def prepare(self, engine: Engine, held: int) -> None:
+    def prepare(self, engine: Engine, all_flags: int) -> None:
         """Let registrations take effect, and do the checks that could not be done at the calls."""
-        if held & HAS_NOTICE:
+        if all_flags & HAS_NOTICE:
             self._agree(engine)
-        if held & UNRESOLVED:
+        if all_flags & UNRESOLVED:
             self._resolve(engine)
 
     def _agree(self, engine: Engine) -> None:

@@ -295,7 +295,7 @@ def execute(
                 return values(report(task))
             return values(_recorded(task, setting, path, report, called_ns))
 
-    return backends.together(do, lambda: TaskWork(task))
+    return backends.run_in_ranks(do, lambda: TaskWork(task))
 
 
 @contextmanager

@@ -86,7 +86,7 @@ def setting_of(**options: Any) -> Setting:
     for name in ("backend", "nprocs", "machine", "timeout"):
         if (value := getattr(overrides, name)) is not None:
             options[name] = value
-    options["backend"] = backends.settled(options["backend"], options["nprocs"])
+    options["backend"] = backends.backend_for(options["backend"], options["nprocs"])
     options["check"] = options["check"] or overrides.check
     options["lines"] = options["lines"] and overrides.lines
     return choose(**options)

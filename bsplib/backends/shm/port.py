@@ -104,7 +104,7 @@ class ShmPort(Port):
     def send_buffer_memory(self) -> Callable[[int], Block]:
         return self._leases.block_of_send_buffer
 
-    # -- what a meeting leaves to the port: see Hooks -----------------------------------
+    # -- what a meeting leaves to the port: see MeetingOwner -----------------------------------
 
     def prepare(self) -> None:
         """Enter the group before the first post, and look at late posts."""

@@ -215,7 +215,7 @@ class SimPort(Port):
     def send_buffer_memory(self) -> Callable[[int], Block]:
         return self._group.memory.allocate
 
-    # -- what is rare at a meeting; see Hooks ---------------------------------------------
+    # -- what is rare at a meeting; see VirtualOwner ---------------------------------------------
 
     def check_current(self) -> None:
         """Raise unless this virtual processor is the one that runs."""

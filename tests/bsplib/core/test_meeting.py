@@ -21,7 +21,7 @@ ANNOUNCES, ANNOUNCED = ("word", "DELIVERED"), ("head", "stamp")
 HEAD = 2 << 60 | 64
 
 
-class Hooks:
+class MeetingOwner:
     """The rare parts of a meeting, for two processes that are there already."""
 
     def __init__(self, other, addresses):
@@ -93,10 +93,10 @@ def meet(noted, act, **options):
     events = [None, None]
 
     def be(pid):
-        hooks = Hooks(1 - pid, addresses_of(noted, 1 - pid))
+        owner = MeetingOwner(1 - pid, addresses_of(noted, 1 - pid))
         waiter = waiter_of(noted, pid, **options)
-        meeting = interpreted("core.meeting").SharedMeeting(pid, 2, 2, hooks, waiter)
-        hooks.meeting = meeting
+        meeting = interpreted("core.meeting").SharedMeeting(pid, 2, 2, owner, waiter)
+        owner.meeting = meeting
         meeting.enter(*addresses_of(noted, pid))
         act(meeting, pid)
         events[pid] = noted.events.pop(threading.get_ident())

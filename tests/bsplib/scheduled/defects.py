@@ -77,7 +77,7 @@ def free_before_others_have_left() -> None:
 
 def use_one_buffer() -> None:
     """Write the entries of each superstep into the send buffer of the one before."""
-    entries.SendBuffer.turn = entries.SendBuffer.clear  # type: ignore[method-assign]
+    entries.SendBuffer.change_side = entries.SendBuffer.clear  # type: ignore[method-assign]
 
 
 def take_others_for_delivered() -> None:

@@ -316,7 +316,7 @@ def _install_memory() -> None:
     entries.SendBuffer.reserve = noted_reserve  # type: ignore[method-assign]
 
     def open_filled(self: entries.SendBuffer) -> None:
-        for byte, _, nbytes in self._blocks[self._turn]:
+        for byte, _, nbytes in self._blocks[self._side]:
             HERE.fill(byte, nbytes)
         open_buffer(self)
 
