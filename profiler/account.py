@@ -148,7 +148,7 @@ class Account:
         :func:`_arrived_last` finds it."""
         self.before = _before(run, by)
         """For each record the position of the one before it, of its process and group; or -1."""
-        h_out, h_in = self.h_out_and_in = h_relation(run, self.step)
+        h_out, h_in = self.h_out_and_in = h_relation(run)
         self.h = np.maximum(h_out, h_in) if rates.rule == "max" else h_out + h_in
         """h of each record, by the rule of the rates."""
         self.h_max = by.greatest(self.h)

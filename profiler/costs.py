@@ -185,22 +185,18 @@ def spent_by_phase(run: Run) -> NDArray[np.int64]:
     return np.stack(parts, axis=1).astype(np.int64)
 
 
-def record_costs(run: Run, numbers: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+def record_costs(run: Run) -> NDArray[np.float64]:
     """Return the cost of each record in each metric.
 
     Times are kept in nanoseconds: whole numbers are added exactly, so that balanced
     processes have an imbalance of 0 and not of a rounding error.
-
-    Args:
-        run: the run.
-        numbers: the result of :func:`superstep_numbers`, if it is known.
 
     Returns:
         Shape ``(len(METRICS), len(run.records))``; nanoseconds, and bytes for h.
 
     Source: Jarvis et al. 2002, section 2.1; time in sub-groups is in their own records.
     """
-    w, (h_out, h_in) = computation_ns(run), h_relation(run, numbers)
+    w, (h_out, h_in) = computation_ns(run), h_relation(run)
     costs = np.empty((len(METRICS), len(w)))
     for part in blocks(len(w)):
         records, (comp, comm, idle, h) = run.records[part], costs[:, part]
@@ -277,9 +273,7 @@ def call_times_ns(records: NDArray[np.void], blocked: NDArray[np.int64]) -> Call
     return found
 
 
-def h_relation(
-    run: Run, numbers: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def h_relation(run: Run) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the bytes out of and into a process for each record.
 
     A traffic row counts for the process that called the primitive, and in the opposite
@@ -287,38 +281,31 @@ def h_relation(
     ended before the partner wrote that record, the partner's side is not counted.
     Transfers of a process to itself are not part of h.
 
-    Args:
-        run: the run.
-        numbers: the result of :func:`superstep_numbers`, if it is known.
-
     Returns:
         ``(h_out, h_in)``, each as long as ``run.records``.
     """
-    return once(run, "h_relation", lambda: _h_relation(run, numbers))
+    return once(run, "h_relation", lambda: _h_relation(run))
 
 
-def h_inside(
-    run: Run, hosts: NDArray[np.int64], numbers: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def h_inside(run: Run, hosts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the part of :func:`h_relation` that processes exchanged inside their hosts.
 
     Args:
         run: the run.
         hosts: the number of a process's host, by pid.
-        numbers: the result of :func:`superstep_numbers`, if it is known.
     """
     caller = run.records["pid"][run.traffic["record"]]
-    return _h_relation(run, numbers, hosts[caller] == hosts[run.traffic["partner"]])
+    return _h_relation(run, hosts[caller] == hosts[run.traffic["partner"]])
 
 
 def _h_relation(
-    run: Run, numbers: NDArray[np.int64] | None, counted: NDArray[np.bool_] | None = None
+    run: Run, counted: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if len(run.traffic) == 0:
         nothing = constant(0, len(run.records), np.float64)
         return nothing, nothing
     h_out, h_in = np.zeros((2, len(run.records)))
-    for part, partner in _partners(run, numbers):
+    for part, partner in _partners(run):
         rows = run.traffic[part]
         if counted is not None:
             rows, partner = rows[counted[part]], partner[counted[part]]  # noqa: PLW2901
@@ -343,22 +330,15 @@ def _add_some(
         np.add.at(sums, place[chosen], values[chosen])
 
 
-def partner_records(run: Run, numbers: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """Return for each traffic row the position of its partner's record, -1 if there is none.
-
-    Args:
-        run: the run.
-        numbers: the result of :func:`superstep_numbers`, if it is known.
-    """
+def partner_records(run: Run) -> NDArray[np.int64]:
+    """Return for each traffic row the position of its partner's record, -1 if there is none."""
     partners = np.empty(len(run.traffic), np.int64)
-    for part, partner in _partners(run, numbers):
+    for part, partner in _partners(run):
         partners[part] = partner
     return partners
 
 
-def _partners(
-    run: Run, numbers: NDArray[np.int64] | None
-) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+def _partners(run: Run) -> Iterator[tuple[slice, NDArray[np.int64]]]:
     """Return the positions of the partners' records, for blocks of traffic rows."""
     if len(run.traffic) == 0:
         return
@@ -368,7 +348,7 @@ def _partners(
             yield part, by.beside(run.traffic["record"][part], run.traffic["partner"][part])
         return
     pid = np.ascontiguousarray(run.records["pid"])
-    numbers = superstep_numbers(run) if numbers is None else numbers
+    numbers = superstep_numbers(run)
     keys = numbers * run.nprocs  # with a process added, the key of a record is unique
     keys += pid
     find = finder(keys, (int(numbers.max()) + 1) * run.nprocs)

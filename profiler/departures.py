@@ -76,32 +76,18 @@ class Departures:
         """Return some of the supersteps."""
         return Departures(**{name: values[rows] for name, values in vars(self).items()})
 
-    def farthest(self, most: int) -> Departures:
-        """Return the supersteps that depart most, in seconds, in either direction."""
-        return self.of(np.argsort(-np.abs(self.over_s), kind="stable")[:most])
-
-    def thinned(self, ranked: int = 0) -> Departures:
+    def thinned(self) -> Departures:
         """Let the superstep that departs most stand for all with nearly the same look in a plot.
 
         Nearly the same means of the same pattern, and in the same cell of a logarithmic grid of h
         and time.
-
-        Args:
-            ranked: number of supersteps, those that depart most, which remain in any case.
         """
         farthest = np.argsort(-np.abs(self.over_s), kind="stable")
         cells = np.stack([_cell(self.h), _cell(1e9 * self.comm_s), self.pattern])[:, farthest]
         _, first, same = np.unique(cells, axis=1, return_index=True, return_inverse=True)
-        kept = np.arange(len(farthest)) < ranked
-        kept[first] = False
-        count = self.count[farthest]
-        alone = np.bincount(same.ravel()[kept], count[kept], len(first))
-        count[first] = np.bincount(same.ravel(), count, len(first)) - alone
-        kept[first] = True
-        rows = np.sort(farthest[kept])
-        counted = np.zeros_like(count)
-        counted[farthest] = count
-        return replace(self.of(rows), count=counted[rows])
+        count = np.bincount(same.ravel(), self.count[farthest], len(first)).astype(np.int64)
+        order = np.argsort(farthest[first])
+        return replace(self.of(farthest[first][order]), count=count[order])
 
 
 def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  # noqa: E741  # the name in the field
@@ -123,8 +109,8 @@ def summed_up(run: Run, g: float, l: float, rule: str = "max") -> DepartureSums:
     return sums
 
 
-MOST_RANKED = 10_000
-"""Number of supersteps, those that depart most, that are told apart in a run of any length."""
+MOST_KEPT = 40_000
+"""Supersteps that are kept before one stands for others."""
 
 
 class DepartureSums:
@@ -144,13 +130,13 @@ class DepartureSums:
         self._parts.append(found)
         self._over_s += np.bincount(found.origin, found.over_s, len(self._over_s))
         self._count += np.bincount(found.origin, minlength=len(self._count))
-        if sum(len(part.h) for part in self._parts) > 4 * MOST_RANKED:
-            self._parts = [self.rows().thinned(MOST_RANKED)]
+        if sum(len(part.h) for part in self._parts) > MOST_KEPT:
+            self._parts = [self.rows().thinned()]
 
     def rows(self) -> Departures:
         """Return the supersteps taken in so far, by group and number.
 
-        Of a long run one stands for others; those that depart most are all there.
+        Of a long run one stands for others, as :meth:`Departures.thinned` says.
         """
         parts = self._parts
         if not parts:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.directions import is_out
+from bsplib.profiler._numbering import preceding
 from bsplib.profiler.costs import (
     computation_ns,
     h_inside,
     h_relation,
     partner_records,
     spent_ns,
-    superstep_numbers,
 )
 from bsplib.profiler.hosts import host_numbers
 from bsplib.recording.records import Run
@@ -127,15 +127,15 @@ class Pieces:
 
 def lay_out(run: Run) -> Timeline:
     """Return the timeline of a run; see :func:`ordered`."""
-    order, numbers = ordered(run), superstep_numbers(run)
+    order = ordered(run)
     position = order.position
-    h_out, h_in = h_relation(run, numbers)
+    h_out, h_in = h_relation(run)
     return Timeline(
         **vars(order),
         h_in=h_in[position],
         h_out=h_out[position],
         calls=calls_of_records(run)[position],
-        inside=_inside(run, numbers, position),
+        inside=_inside(run, position),
     )
 
 
@@ -146,13 +146,13 @@ def ordered(run: Run) -> StepOrder:
         run: a run, as ``bsplib.recording.trace.read_trace`` returns it. If it did not end
             normally, supersteps may lack some of their processes.
     """
-    records, numbers = run.records, superstep_numbers(run)
+    records = run.records
     steps, position = _steps(run)
     inverse = np.empty_like(position)
     inverse[position] = np.arange(len(position))
-    link_from, link_to = _links(run, numbers, inverse)
+    link_from, link_to = _links(run, inverse)
     steps = _with_links(steps, link_to)
-    before = _before(run)[position]
+    before = preceding(records["pid"].astype(np.int64))[position]
     before = np.where(before < 0, -1, inverse[before])
     w_s, spent_s = computation_ns(run)[position] / 1e9, spent_ns(run)[position] / 1e9
     pieces = _pieces(run, steps, records[position], before, spent_s)
@@ -179,11 +179,11 @@ def calls_of_records(run: Run) -> NDArray[np.int64]:
     return found.astype(np.int64)
 
 
-def _inside(run: Run, numbers: NDArray[np.int64], position: NDArray[np.intp]) -> InsideHosts | None:
+def _inside(run: Run, position: NDArray[np.intp]) -> InsideHosts | None:
     hosts = host_numbers(run)
     if hosts is None:
         return None
-    h_out, h_in = h_inside(run, hosts, numbers)
+    h_out, h_in = h_inside(run, hosts)
     on_one = tuple(len(set(hosts[list(group.members)].tolist())) == 1 for group in run.groups)
     return InsideHosts(h_in[position], h_out[position], on_one)
 
@@ -254,21 +254,10 @@ def _in_order(
 # -- what depends on what -----------------------------------------------------------------
 
 
-def _before(run: Run) -> NDArray[np.int64]:
-    """Return for each record of a run the previous record of its process."""
-    order = np.argsort(run.records["pid"], kind="stable")
-    pid = run.records["pid"][order]
-    before = np.full(len(order), -1, np.int64)
-    before[order[1:]] = np.where(pid[1:] == pid[:-1], order[:-1], -1)
-    return before
-
-
-def _links(
-    run: Run, numbers: NDArray[np.int64], inverse: NDArray[np.intp]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _links(run: Run, inverse: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return sender and receiver of each transfer, also of empty ones, sorted by receiver."""
     traffic = run.traffic
-    partner = partner_records(run, numbers)
+    partner = partner_records(run)
     known = (partner >= 0) & (traffic["messages"] > 0)
     caller, partner = inverse[traffic["record"][known]], inverse[partner[known]]
     out = is_out(traffic["direction"][known])

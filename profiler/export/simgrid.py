@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from bsplib.directions import is_out
-from bsplib.profiler.costs import partner_records, superstep_numbers
+from bsplib.profiler.costs import partner_records
 from bsplib.profiler.timeline import lay_out
 from bsplib.sync_kinds import Kind
 
@@ -96,7 +96,7 @@ def _messages(timeline: Timeline) -> tuple[Messages, Messages]:
     run = timeline.run
     place = np.empty_like(timeline.position)
     place[timeline.position] = np.arange(len(place))
-    traffic, partner = run.traffic, partner_records(run, superstep_numbers(run))
+    traffic, partner = run.traffic, partner_records(run)
     known = np.flatnonzero((partner >= 0) & (traffic["messages"] > 0))
     out = is_out(traffic["direction"][known])
     caller, other = place[traffic["record"][known]], place[partner[known]]
