@@ -6,7 +6,7 @@ records with a table of all possible values is ten times as fast as a sort.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,25 +14,10 @@ from numpy.typing import DTypeLike, NDArray
 
 Ints = NDArray[np.int64]
 
-_BLOCK = 2**15
-"""Rows of which some columns stay in the cache of a core."""
 _LEAST_TABLE = 1024
 _TABLE_PER_ROW = 4
 _FEW_ROWS = 64
 """With more rows numpy finds the greatest of a column faster than a loop over them."""
-
-
-def blocks(count: int) -> Iterator[slice]:
-    """Divide ``count`` rows into blocks, so that temporary arrays are short."""
-    return (slice(first, first + _BLOCK) for first in range(0, count, _BLOCK))
-
-
-def by_blocks(count: int, compute: Callable[[slice], NDArray[Any]]) -> Ints:
-    """Fill an array of whole numbers block by block."""
-    filled = np.empty(count, np.int64)
-    for part in blocks(count):
-        filled[part] = compute(part)
-    return filled
 
 
 def is_small(table: float, rows: int) -> bool:
@@ -66,8 +51,7 @@ def rank_in_place(values: Ints) -> Ints:
     if present.all():  # each value is its own position
         return np.arange(end)
     position = np.cumsum(present) - 1
-    for part in blocks(len(values)):
-        values[part] = position[values[part]]
+    values[:] = position[values]
     return np.flatnonzero(present)
 
 

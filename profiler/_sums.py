@@ -17,7 +17,6 @@ from bsplib.profiler._by_step import BySuperstep, is_table
 from bsplib.profiler._numbering import (
     Ints,
     SumsByKey,
-    blocks,
     changes,
     grouped_sums,
     rank_in_place,
@@ -106,10 +105,7 @@ def cell_numbers(step: Ints, origin: Ints, origins: int) -> tuple[Ints, Ints]:
     """
     usual = np.zeros(int(step.max(initial=-1)) + 1, np.int64)
     usual[step] = origin
-    others_of = [
-        part.start + np.flatnonzero(usual[step[part]] != origin[part]) for part in blocks(len(step))
-    ]
-    other = np.concatenate([np.empty(0, np.int64), *others_of])
+    other = np.flatnonzero(usual[step] != origin)
     others, number = ranked(step[other] * origins + origin[other])
     keys = np.append(np.arange(len(usual)) * origins + usual, others)
     order = np.argsort(keys, kind="stable")

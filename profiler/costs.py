@@ -8,12 +8,12 @@ import numpy as np
 
 from bsplib.directions import is_out
 from bsplib.profiler._by_step import BySuperstep, TableBySuperstep, table_of
-from bsplib.profiler._numbering import blocks, by_blocks, changes, finder, is_small, rank_in_place
+from bsplib.profiler._numbering import changes, finder, is_small, rank_in_place
 from bsplib.recording.records import NOT_MEASURED, Run
 from bsplib.recording.tables import constant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -63,13 +63,12 @@ def _superstep_numbers(run: Run) -> NDArray[np.int64]:
         least[0] = superstep.min(initial=least[0])
         end[0] = superstep.max(initial=-1) + 1
     else:
-        for part in blocks(len(group)):
-            np.minimum.at(least, group[part], superstep[part])
-            np.maximum.at(end, group[part], superstep[part] + 1)
+        np.minimum.at(least, group, superstep)
+        np.maximum.at(end, group, superstep + 1)
     lengths = np.maximum(end - least, 0)  # a window of a run has late supersteps only
     if is_small(lengths.sum(dtype=float), len(group)):
         first = np.cumsum(lengths) - lengths - np.where(end > 0, least, 0)
-        keys = by_blocks(len(group), lambda part: first[group[part]] + superstep[part])
+        keys = first[group] + superstep
         rank_in_place(keys)
         return keys
     order = np.lexsort((superstep, group))
@@ -140,14 +139,7 @@ def computation_ns(run: Run) -> NDArray[np.float64]:
     time ready without a core was measured, it is left out; where only CPU time was measured, w
     is at most that. So waiting for a core does not count as computation.
     """
-
-    def compute() -> NDArray[np.float64]:
-        w = np.empty(len(run.records))
-        for part in blocks(len(w)):
-            w[part] = _computation_ns(run.records[part])
-        return w
-
-    return once(run, "computation_ns", compute)
+    return once(run, "computation_ns", lambda: _computation_ns(run.records))
 
 
 def _computation_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
@@ -196,13 +188,11 @@ def record_costs(run: Run) -> NDArray[np.float64]:
 
     Source: Jarvis et al. 2002, section 2.1; time in sub-groups is in their own records.
     """
-    w, (h_out, h_in) = computation_ns(run), h_relation(run)
-    costs = np.empty((len(METRICS), len(w)))
-    for part in blocks(len(w)):
-        records, (comp, comm, idle, h) = run.records[part], costs[:, part]
-        comp[:], comm[:] = w[part], communication_ns(records)
-        np.subtract(records["released"], records["arrive"], out=idle)
-        np.maximum(h_out[part], h_in[part], out=h)
+    records, costs = run.records, np.empty((len(METRICS), len(run.records)))
+    comp, comm, idle, h = costs
+    comp[:], comm[:] = computation_ns(run), communication_ns(records)
+    np.subtract(records["released"], records["arrive"], out=idle)
+    np.maximum(*h_relation(run), out=h)
     return costs
 
 
@@ -305,15 +295,14 @@ def _h_relation(
         nothing = constant(0, len(run.records), np.float64)
         return nothing, nothing
     h_out, h_in = np.zeros((2, len(run.records)))
-    for part, partner in _partners(run):
-        rows = run.traffic[part]
-        if counted is not None:
-            rows, partner = rows[counted[part]], partner[counted[part]]  # noqa: PLW2901
-        caller, sizes = rows["record"], rows["bytes"].astype(np.float64)
-        out, there = is_out(rows["direction"]), partner >= 0
-        for h, direction in ((h_out, out), (h_in, ~out)):
-            _add_some(h, caller, sizes, direction)
-            _add_some(h, partner, sizes, there & ~direction)
+    rows, partner = run.traffic, partner_records(run)
+    if counted is not None:
+        rows, partner = rows[counted], partner[counted]
+    caller, sizes = rows["record"], rows["bytes"].astype(np.float64)
+    out, there = is_out(rows["direction"]), partner >= 0
+    for h, direction in ((h_out, out), (h_in, ~out)):
+        _add_some(h, caller, sizes, direction)
+        _add_some(h, partner, sizes, there & ~direction)
     return h_out, h_in
 
 
@@ -325,33 +314,20 @@ def _add_some(
 ) -> None:
     """Add those of some values that are chosen to sums at their places."""
     if chosen.all():  # mostly all or none are
-        np.add.at(sums, place, values)
+        sums += np.bincount(place, values, len(sums))
     elif chosen.any():
-        np.add.at(sums, place[chosen], values[chosen])
+        sums += np.bincount(place[chosen], values[chosen], len(sums))
 
 
 def partner_records(run: Run) -> NDArray[np.int64]:
     """Return for each traffic row the position of its partner's record, -1 if there is none."""
-    partners = np.empty(len(run.traffic), np.int64)
-    for part, partner in _partners(run):
-        partners[part] = partner
-    return partners
-
-
-def _partners(run: Run) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-    """Return the positions of the partners' records, for blocks of traffic rows."""
-    if len(run.traffic) == 0:
-        return
-    by = by_superstep(run)
+    caller, partner = run.traffic["record"], run.traffic["partner"]
+    if len(caller) == 0:
+        return np.zeros(0, np.int64)
+    by, nprocs = by_superstep(run), run.nprocs
     if isinstance(by, TableBySuperstep):
-        for part in blocks(len(run.traffic)):
-            yield part, by.beside(run.traffic["record"][part], run.traffic["partner"][part])
-        return
-    pid = np.ascontiguousarray(run.records["pid"])
-    numbers = superstep_numbers(run)
-    keys = numbers * run.nprocs  # with a process added, the key of a record is unique
-    keys += pid
-    find = finder(keys, (int(numbers.max()) + 1) * run.nprocs)
-    for part in blocks(len(run.traffic)):
-        caller, partner = run.traffic["record"][part], run.traffic["partner"][part]
-        yield part, find(keys[caller] - pid[caller] + partner)
+        return by.beside(caller, partner)
+    # With a process added, the key of a record is unique.
+    pid, keys = run.records["pid"], by.of_record * nprocs
+    find = finder(keys + pid, by.count * nprocs)
+    return find(keys[caller] + partner)

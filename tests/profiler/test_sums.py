@@ -1,4 +1,4 @@
-"""Tables and blocks give the same sums as a computation record by record."""
+"""Tables and windows give the same sums as a computation record by record."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ from bsplib.sync_kinds import Kind
 STACKS = ["main:2", "main a:12", "main b a:12", "main b:22", "main c:32"]
 
 
-@pytest.fixture(params=["tables", "sorts", "short blocks", "short windows"], autouse=True)
+@pytest.fixture(params=["tables", "sorts", "short windows"], autouse=True)
 def way(request, monkeypatch):
-    """Tables and sorts, blocks and windows shorter and longer than the records."""
+    """Tables and sorts, and windows shorter and longer than the records."""
     if request.param == "sorts":
         monkeypatch.setattr(_numbering, "_LEAST_TABLE", -1)
         monkeypatch.setattr(_numbering, "_TABLE_PER_ROW", 0)
-    if request.param == "short blocks":
-        monkeypatch.setattr(_numbering, "_BLOCK", 3)
     if request.param == "short windows":
         monkeypatch.setattr(tables, "ROWS", 3)
         monkeypatch.setattr(window, "ROWS", 7)
