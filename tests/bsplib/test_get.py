@@ -359,6 +359,22 @@ def test_nothing_is_written_where_a_put_of_the_superstep_is_out_of_bounds(run, t
     assert {np.fromfile(file, np.int64)[0] for file in tmp_path.iterdir()} == {0}
 
 
+@pytest.mark.procs(2)
+def test_an_offset_counts_in_c_order_in_a_reversed_array_that_has_more_rows_there(run):
+    def main(bsp):
+        x = bsp.zeros((2 + 2 * bsp.pid, 3), int)
+        x[...] = np.arange(x.size).reshape(x.shape)
+        reversed_rows = bsp.push_reg(x[::-1])
+        bsp.sync()
+        got = np.full(4, -1)
+        if bsp.pid == 0:
+            bsp.get(1, reversed_rows, got, offset=4)
+        bsp.sync()
+        return got.tolist()
+
+    assert run(main)[0] == [7, 8, 3, 4]
+
+
 # -- a number of elements from an offset on -------------------------------------------------------
 
 

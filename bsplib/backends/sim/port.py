@@ -194,8 +194,11 @@ class SimPort(Port):
         """See :meth:`Port.shared_address_of`.
 
         Memory that a numpy array owns is not shared, though all processes could reach it:
-        the destination of a get that owns its memory may be written at any time.
+        the destination of a get that owns its memory may be written at any time. Others count
+        bytes from the address on, so that an array with gaps, or reversed, has none.
         """
+        if not array.flags.c_contiguous:
+            return None
         owner: Any = array
         while isinstance(owner, np.ndarray):
             if owner.flags.owndata:
