@@ -68,7 +68,7 @@ def _superstep_numbers(run: Run) -> NDArray[np.int64]:
     lengths = np.maximum(end - least, 0)  # a window of a run has late supersteps only
     if is_small(lengths.sum(dtype=float), len(group)):
         first = np.cumsum(lengths) - lengths - np.where(end > 0, least, 0)
-        keys = first[group] + superstep
+        keys: NDArray[np.int64] = first[group] + superstep
         rank_in_place(keys)
         return keys
     order = np.lexsort((superstep, group))
