@@ -200,8 +200,7 @@ def choose(values: Values, times: Vector, processes: str | None = None) -> Fit:
         found.mean.formula,
         values,
         times,
-        coefficients=found.mean.coefficients,
-        rivals=found.rivals,
+        mean=found,
         negative=False,
     )
     return replace(fitted, score=found.score)
@@ -213,6 +212,8 @@ class _Scored(NamedTuple):
     rivals: tuple[Rival, ...]
     mean: Rival
     """Of those with much weight."""
+    best: tuple[int, ...]
+    """The positions in it of the terms of the best."""
     score: float
 
 
@@ -277,7 +278,8 @@ class _Search:
                     mean[term] = mean.get(term, 0.0) + weight * factor
                 whole += weight
         averaged = {term: mean[term] / whole for term in sorted(mean)}
-        return _Scored(tuple(rivals), self._rival(averaged, 1.0), float(best_score))
+        best = tuple(place for place, term in enumerate(averaged) if term in found[0][1])
+        return _Scored(tuple(rivals), self._rival(averaged, 1.0), best, float(best_score))
 
     def _rival(self, factors: Mapping[int, float], weight: float) -> Rival:
         """Return a sum of terms with their factors."""
@@ -480,24 +482,27 @@ def _finished(
     times: Vector,
     *,
     negative: bool,
-    coefficients: Vector | None = None,
-    rivals: tuple[Rival, ...] = (),
+    mean: _Scored | None = None,
     breaks: tuple[str, ...] = (),
 ) -> Fit:
-    """Fit the coefficients of a formula, unless they are given, and measure what is left."""
+    """Fit the coefficients of a formula, and measure what is left.
+
+    Those of a mean are given. By how much they may be wrong is that of the best sum: how others
+    differ from it is in the hull of the rivals.
+    """
     columns, rest = formula.columns(values)
     columns = np.broadcast_to(columns, (len(times), columns.shape[1]))
     relative, wanted = columns / times[:, None], 1 - np.broadcast_to(rest, times.shape) / times
     norm = np.linalg.norm(relative, axis=0)
     norm[norm == 0] = 1.0
-    if coefficients is not None:
-        found = coefficients
+    if mean is not None:
+        found = mean.mean.coefficients
     elif negative:
         found = np.linalg.lstsq(relative / norm, wanted, rcond=None)[0] / norm
     else:
         found = optional_module("scipy.optimize").nnls(relative / norm, wanted)[0] / norm
     errors = wanted - relative @ found
-    used = np.flatnonzero(found)
+    used = np.flatnonzero(found) if mean is None else np.array(mean.best)
     freedom = max(len(times) - len(used) + 1, 1)
     noise = math.sqrt((float(errors @ errors) + _LEAST_NOISE**2) / freedom)
     covariance = np.zeros((len(found), len(found)))
@@ -512,7 +517,7 @@ def _finished(
         found,
         noise,
         {name: (float(array.min()), float(array.max())) for name, array in values.items()},
-        rivals,
+        () if mean is None else mean.rivals,
         frozenset(
             name for name, array in values.items() if 1 < len(np.unique(array)) < LEAST_VALUES
         ),
