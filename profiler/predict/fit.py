@@ -297,7 +297,7 @@ class _Search:
             left_out += self._left_out(sums, kept)
         freedom = measurements - count + 1
         known = squares + _LEAST_NOISE**2
-        scores = freedom * np.log((known + _LEFT_OUT * left_out) / freedom)
+        scores: Vector = freedom * np.log((known + _LEFT_OUT * left_out) / freedom)
         scores += count + self._unusual[sums].sum(axis=1)
         for rows in self._beyond:
             sums_at = ((factors * row[sums]).sum(axis=1) for row in rows)
