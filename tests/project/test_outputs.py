@@ -282,7 +282,6 @@ WRITERS = {
     "bsplib/recording/spool.py": "writes records into the folder of records",
     "bsplib/record/build.py": "opens its lock below the cache of the user",
     "bsplib/record/compiler.py": "writes below the cache of the user, to temporary names",
-    "bsplib/record/events.py": "writes the file of a rank, in the folder of its trace's name",
     "bsplib/record/libraries.py": "writes a note below the cache of the user",
     "bsplib/recording/trace.py": "writes to the temporary name that output_file yields",
     "bsplib/running/packed_task.py": "opens the terminal",
