@@ -497,7 +497,9 @@ def test_recording_leaves_the_results_unchanged(run, tmp_path):
 def test_errors_are_the_same_with_records(run, tmp_path):
     def main(bsp):
         bsp.sync()
-        bsp.put(bsp.nprocs, 1, bsp.zeros(1))
+        if bsp.pid == 0:  # of several that fail at once either may be named
+            bsp.put(bsp.nprocs, 1, bsp.zeros(1))
+        bsp.sync()
 
     with pytest.raises(bsplib.ProcessRangeError) as plain:
         run(main)
