@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.profiler.costs import once
 from bsplib.recording.records import Doing
 from bsplib.visible import visible
 
@@ -112,30 +113,36 @@ class BookedSamples(NamedTuple):
 
 def book_samples(run: Run) -> BookedSamples:
     """Return superstep and seconds of each sample of a run; none where it was not sampled."""
-    if run.samples is None:
-        return BookedSamples(np.zeros(0, np.intp), np.zeros((0, len(PARTS))))
-    samples = run.samples
+
+    def compute() -> BookedSamples:
+        if run.samples is None:
+            return BookedSamples(np.zeros(0, np.intp), np.zeros((0, len(PARTS))))
+        seconds = np.zeros((len(run.samples), len(PARTS)))
+        part = _PART_OF[run.samples["doing"]]
+        seconds[np.arange(len(part)), part] = run.samples["spent"] / 1e9
+        return BookedSamples(_records_of(run, run.samples), seconds)
+
+    return once(run, "booked samples", compute)
+
+
+def _records_of(run: Run, samples: NDArray[np.void]) -> NDArray[np.intp]:
+    """Return for each sample the position of the first record of its process that ends later.
+
+    The superstep of a sub-group ends before the one around it, so that a sample there is its own.
+    """
     record = np.full(len(samples), -1, np.intp)
-    chunks = [rows for _, rows in run.table("records").chunks(("pid", "end"))]
-    pids, ends = (
-        np.concatenate([np.zeros(0, np.int64), *(rows[name] for rows in chunks)])
-        for name in ("pid", "end")
-    )
-    rows_by_pid, samples_by_pid = (
-        np.argsort(each, kind="stable") for each in (pids, samples["pid"])
-    )
-    for pid in np.unique(samples["pid"]):
-        mine, rows = (
-            order[slice(*np.searchsorted(each, (pid, pid + 1), sorter=order))]
-            for each, order in ((samples["pid"], samples_by_pid), (pids, rows_by_pid))
-        )
-        # The superstep of a sub-group ends before the one around it: the first end counts.
-        place = np.searchsorted(ends[rows], samples["time"][mine], side="right")
-        within = place < len(rows)
-        record[mine[within]] = rows[place[within]]
-    seconds = np.zeros((len(samples), len(PARTS)))
-    seconds[np.arange(len(samples)), _PART_OF[samples["doing"]]] = samples["spent"] / 1e9
-    return BookedSamples(record, seconds)
+    left = {
+        pid: np.flatnonzero(samples["pid"] == pid) for pid in np.unique(samples["pid"]).tolist()
+    }
+    for first, rows in run.table("records").chunks(("pid", "end")):
+        for pid in np.unique(rows["pid"]).tolist():
+            mine = left.get(pid, record[:0])
+            at = np.flatnonzero(rows["pid"] == pid)
+            place = np.searchsorted(rows["end"][at], samples["time"][mine], side="right")
+            within = place < len(at)
+            record[mine[within]] = first + at[place[within]]
+            left[pid] = mine[~within]
+    return record
 
 
 def lines_of(run: Run) -> list[Line]:
