@@ -290,9 +290,10 @@ def _who(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
         return [_Phrase(f", by transfers {way} {who}")]
     if loss.nothing_pids:
         first, last = loss.nothing_pids[0], loss.nothing_pids[-1]
-        is_range = last - first + 1 == len(loss.nothing_pids) and first < last
-        others = f"{first} to {last}" if is_range else "the others"
-        return [_Phrase(f", by {who}"), _Phrase(f", while {others} have nothing", 2)]
+        is_range = last - first + 1 == len(loss.nothing_pids)
+        others = f"{first} to {last} have" if is_range else "the others have"
+        others = f"process {first} has" if first == last else others
+        return [_Phrase(f", by {who}"), _Phrase(f", while {others} nothing", 2)]
     return [_Phrase(f", by {who}")]
 
 

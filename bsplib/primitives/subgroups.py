@@ -275,7 +275,9 @@ class NoGroup:
         self._parent._partitions += 1
         self._engine = self._parent._engine  # which is another one after the group was left
         self._engine.suspend(
-            RESTING, "this process is in no sub-group of a split; end its block first (done)"
+            RESTING,
+            "this process is in no sub-group of a split; end the with block of the split first, "
+            "or call its done()",
         )
         self._is_open = True
 

@@ -262,6 +262,16 @@ def test_processes_that_have_nothing_to_do_are_told(tmp_path):
     assert sentence.text.endswith("; shared evenly the run would take 25.0 ms.")
 
 
+def all_but_the_last(bsp):
+    bsp.charge((0 if bsp.pid == bsp.nprocs - 1 else 40) * MS)
+    bsp.sync()
+
+
+def test_a_single_process_that_has_nothing_to_do_is_named(tmp_path):
+    (sentence,) = judged(tmp_path / "t.bsp", all_but_the_last).verdict.sentences
+    assert ", while process 7 has nothing" in sentence.text
+
+
 def growing(bsp):
     for turn in range(30):
         bsp.charge(1 * MS + (bsp.pid == 2 and turn >= 10) * (turn - 10) * 0.5 * MS)
