@@ -63,7 +63,7 @@ YIELDS = 64
 LONG_GAP_NS = 200_000
 """Looks take so long only where another process had the core between them."""
 _LEAST_PAUSE, _MOST_PAUSE = 4, 256
-"""Waits in which a process sleeps at once after that, at least and at most."""
+"""Waits in which a process gives way no more after that, at least and at most."""
 
 
 class MeetingOwner(Protocol):
@@ -158,17 +158,17 @@ class Meeting:
 
 
 class Pause:
-    """When a process sleeps at once, since another one needs its core.
+    """When a process sleeps and does not give way before, since another one needs its core.
 
     A process that gave way to another program is not woken: it has to wait until the system takes
     the core from that program. One that sleeps gets the core at once when it is woken. So after a
-    long gap between two looks a process sleeps at once in its next waits. It then tries to look
-    once more, and pauses twice as long where that was in vain again.
+    long gap between two looks a process gives way no more in its next waits. It then tries to do
+    so once more, and pauses twice as long where that was in vain again.
     """
 
     def __init__(self) -> None:
         self.waits = 0
-        """Waits that are left in which the process sleeps at once."""
+        """Waits that are left in which the process does not give way."""
         self._next = _LEAST_PAUSE
 
     def begin(self) -> None:
@@ -222,8 +222,6 @@ class Waiter:
 
     def arrives(self, address: int, floor: int) -> bool:
         """Look until a word has at least some value, but not long; return whether it has."""
-        if self.pause.waits:
-            return load(address) >= floor
         for _look in range(self._spins):
             if load(address) >= floor:
                 self._in_vain = 0
@@ -231,6 +229,8 @@ class Waiter:
             relax()
         if self._spins:
             self._spun_in_vain()
+        if self.pause.waits:  # another program had this core while it gave way
+            return load(address) >= floor
         return self._give_way_until(address, floor)
 
     def _spun_in_vain(self) -> None:

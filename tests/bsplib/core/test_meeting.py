@@ -74,13 +74,13 @@ def addresses_of(noted, pid):
     return [start + 8 * cell for cell in CELLS], start + 8 * DELIVERED
 
 
-def waiter_of(noted, pid, *, posts_need_fence=False):
+def waiter_of(noted, pid, *, posts_need_fence=False, spins=0):
     starts = [noted.base + 8 * WORDS * each for each in range(2)]
     return interpreted("core.meeting").Waiter(
         starts[pid] + 8 * WAITED,
         [start + 8 * ASLEEP for start in starts],
         [start + 8 * FUTEX for start in starts],
-        0,
+        spins,
         64,
         True,
         posts_need_fence,
@@ -168,3 +168,18 @@ def test_who_wakes_others_looks_who_is_asleep_behind_a_fence(noted):
     assert events[:3] == [("store", 0, "WAITED"), ("full_fence", None, ""), ("peek", 0, "ASLEEP")]
     assert noted.memory[WORDS + FUTEX] == 1  # it has changed, so that process 1 wakes
     assert noted.memory[FUTEX] == 0
+
+
+def test_a_process_whose_core_was_needed_looks_all_the_same_but_gives_way_no_more(
+    noted, monkeypatch
+):
+    """Others that have a core of their own come sooner than a process that sleeps is woken."""
+    module = interpreted("core.meeting")
+    looks = iter([0, 0, 0, 1] + 6 * [0])
+    monkeypatch.setattr(module, "load", lambda _: next(looks))
+    monkeypatch.setattr(module, "give_way", lambda: pytest.fail("it gives way"))
+    waiter = waiter_of(noted, 0, spins=5)
+    waiter.pause.begin()
+    assert waiter.arrives(0, 1) is True
+    assert waiter.arrives(0, 1) is False
+    assert next(looks, None) is None
