@@ -119,14 +119,6 @@ cdef inline void pack_superstep(
     row.comm_minor, row.comm_major = comm_minor, comm_major
     row.recording, row.pickling, row.pickled_bytes = recording, pickling, pickled_bytes
 
-cdef inline void add_to_superstep(
-    word start, Py_ssize_t offset, long long comp_cpu, long long comp_ready, long long comm_cpu,
-    long long comm_ready,
-) noexcept:
-    cdef SuperstepRow *row = <SuperstepRow *> <size_t> (start + <word> offset)
-    row.comp_cpu, row.comp_ready = row.comp_cpu + comp_cpu, row.comp_ready + comp_ready
-    row.comm_cpu, row.comm_ready = row.comm_cpu + comm_cpu, row.comm_ready + comm_ready
-
 cdef inline void pack_traffic(
     word start, Py_ssize_t offset, long long record, int partner, unsigned char direction,
     long long nbytes, long long messages,
@@ -141,7 +133,6 @@ cdef inline void publish(word start, Py_ssize_t offset, Py_ssize_t count) noexce
 cdef long long _NO
 cdef int END
 cdef long long DUE_NS, _MINOR
-cdef Py_ssize_t _MOST_OPEN
 
 @cython.final
 cdef class Rows:
@@ -161,12 +152,6 @@ cdef class Rows:
         long long comm_ready, long long comp_minor, long long comp_major, long long comm_minor,
         long long comm_major, long long recording, long long pickling, long long pickled_bytes,
     ) except -1
-    cpdef bint is_nearly_full(self) noexcept
-    @cython.locals(at=Py_ssize_t)
-    cpdef int amend(
-        self, Py_ssize_t row, long long comp_cpu, long long comp_ready, long long comm_cpu,
-        long long comm_ready,
-    ) except -1
     @cython.locals(at=Py_ssize_t)
     cpdef int append_traffic(
         self, long long record, int partner, unsigned char direction, long long nbytes,
@@ -176,41 +161,33 @@ cdef class Rows:
 
 @cython.final
 cdef class Usage:
-    cdef Rows _rows
     cdef int _file
     cdef word _thread
-    cdef readonly long long last_ns
-    cdef public long long open_ns, carried_ns, own_threads_ns
-    cdef public long long[::1] used
-    cdef long long _cpu_ns, _process_ns, _waited_ns, _faults
+    cdef public long long carried_ns, own_threads_ns
+    cdef readonly long long[::1] used
+    cdef long long _last_ns, _given_ns, _cpu_ns, _process_ns, _waited_ns, _faults
     cdef readonly bint has_waits, has_faults
     cdef long long _next_cpu_ns, _next_ready_ns
-    cdef double _on_core, _off_core
-    cdef Py_ssize_t _first, _count
-    cdef long long[::1] _open_comp, _open_comm
 
     cpdef dict reasons(self)
     @cython.locals(thread=word)
-    cpdef int begin(self, long long now_ns) except -1
+    cdef int _begin(self, long long now_ns) except -1
     cpdef int close(self) except -1
     @cython.locals(waited=cython.longlong, ready=cython.longlong, thread=word)
-    cpdef int rest(self, long long end_ns, long long now_ns) except -1
-    cpdef bint is_late(self, long long end_ns, long long start_ns) noexcept
-    cpdef bint is_due(self, long long now_ns) noexcept
+    cpdef bint rest(self, long long end_ns, long long now_ns) except -1
+    cpdef bint end_stretch(
+        self, long long elapsed_ns, long long calls_ns, long long now_ns
+    ) except -1
     @cython.locals(
-        cpu=cython.longlong, waited=cython.longlong, faults=cython.longlong, is_same=bint, since=cython.longlong,
-        used=cython.longlong, given=cython.longlong, last=cython.longlong, left=cython.longlong,
-        ready=cython.longlong, others=cython.longlong, at=Py_ssize_t, comp=cython.longlong, comm=cython.longlong,
-        comp_cpu=cython.longlong, comm_cpu=cython.longlong, comp_ready=cython.longlong,
-        comm_ready=cython.longlong, total=cython.longlong, blocked=cython.longlong, longer=cython.longlong,
-        room=cython.longlong, asleep=cython.longlong, waited_last=cython.longlong,
-        waited_open=cython.longlong,
+        cpu=cython.longlong, waited=cython.longlong, faults=cython.longlong, given=cython.longlong,
+        used=cython.longlong, ready=cython.longlong, others=cython.longlong, is_same=bint,
+        total=cython.longlong, left=cython.longlong, asleep=cython.longlong,
+        blocked=cython.longlong, awake=cython.longlong, room=cython.longlong,
+        in_calls=cython.longlong, last=cython.longlong, waited_last=cython.longlong,
+        waited_calls=cython.longlong, since=cython.longlong,
     )
-    cpdef int settle(self, long long elapsed_ns, long long now_ns) except -1
+    cdef int _share(self, long long elapsed_ns, long long calls_ns, long long now_ns) except -1
     cpdef long long read_for(self, long long began_ns) noexcept
-    cpdef long long on_core(self, long long open_ns) noexcept
-    cpdef long long off_core(self, long long left_ns) noexcept
-    cpdef int keep_open(self, Py_ssize_t record, long long comp_ns, long long comm_ns) except -1
 
 @cython.final
 cdef class Log:
@@ -219,31 +196,24 @@ cdef class Log:
     cdef int _number, _pid, _member
     cdef object _members
     cdef long long _began_ns, _start_ns, _opened_ns, _end_ns, _sub_ns
-    cdef long long _piece_ns, _calls_ns, _comp_open_ns, _comm_open_ns
+    cdef long long _piece_ns, _calls_ns
     cdef long long _comp_cpu, _comp_ready, _comm_cpu, _comm_ready
     cdef long long _comp_minor, _comp_major, _comm_minor, _comm_major, _own_bytes, _own_messages
     cdef readonly long long arrived_ns
 
     @cython.locals(usage=Usage, faults=cython.longlong)
     cdef void _begin_usage(self) noexcept
-    @cython.locals(usage=Usage, is_due=bint, took=cython.longlong)
+    @cython.locals(usage=Usage, took=cython.longlong)
     cpdef int arrive(self, long long arrive_ns, long long comm_ns) except -1
     @cython.locals(usage=Usage)
     cpdef int suspend(self, long long now_ns, long long comm_ns) except -1
-    @cython.locals(calls=cython.longlong, elapsed=cython.longlong)
-    cdef int _end_piece(
-        self, Usage usage, long long now_ns, long long comm_ns, bint is_due
-    ) except -1
-    cdef int _end_sync(
-        self, Usage usage, long long elapsed, long long end_ns, bint is_due
-    ) except -1
-    @cython.locals(on_core=cython.longlong)
-    cdef void _close(self, Usage usage) noexcept
+    @cython.locals(calls=cython.longlong, is_read=bint, used="long long[::1]")
+    cdef bint _end_piece(self, Usage usage, long long now_ns, long long comm_ns) except -1
     cpdef int add_traffic(
         self, int partner, int direction, long long nbytes, long long messages
     ) except -1
     @cython.locals(
-        began=cython.longlong, usage=Usage, is_due=bint, computed=cython.longlong,
+        began=cython.longlong, usage=Usage, computed=cython.longlong, used="long long[::1]",
     )
     cpdef int add_superstep(
         self, long long superstep, int kind, int stack, long long arrive_ns,
@@ -251,7 +221,7 @@ cdef class Log:
         long long pickled_bytes,
     ) except -1
     @cython.locals(usage=Usage)
-    cpdef int rest(self, long long now_ns) except -1
+    cpdef bint rest(self, long long now_ns) except -1
     @cython.locals(usage=Usage)
     cpdef int begin(self, long long start_ns) except -1
     @cython.locals(parent=Log)

@@ -10,30 +10,25 @@ after the row is complete.
 operating system says (:class:`Usage`). Reading all of it takes some 2 us, as long as a short
 superstep. Therefore **a clock decides at the end of each stretch**: a stretch is the computing part
 of a superstep (or a piece of it, before or after a sub-group) or its communicating part. The system
-is read only if ``DUE_NS`` or more have passed since it was read last, and where no stretch may stay
-open: at the opening of a sub-group, at the end of ``main``, and before records are compressed.
+is read only if ``DUE_NS`` or more have passed since it was read last. A stretch that is not read
+counts as time on a core, in its row and for the next reading: no row is changed afterwards.
 
-What was used between two readings belongs to the stretch that ends at the second one, and to the
-open stretches before it, which were too short to be read. It is **shared out by this rule**:
+What was used between two readings, less that, belongs to the stretch that ends at the second one,
+and to the calls in it, such as put, by this rule:
 
-1. The open stretches count as time on a core, as far as the CPU time that was used reaches; if it
-   does not, each of them gets the same part of its elapsed time. The last stretch gets the rest,
-   at most its elapsed time. Time in calls, such as put, counts as an open stretch. What of all
-   this is longer than ``DUE_NS`` may have lost its core as well as the last stretch: they get
-   parts of the CPU time in proportion to their elapsed time.
-2. Time blocked, neither on a core nor ready, belongs to the last stretch, as far as that has time
+1. Time blocked, neither on a core nor ready, belongs to the stretch itself, as far as that has time
    left. Where there is more of it, and calls took longer than that stretch, it was in a call, such
-   as that of an object that sleeps while it is pickled. All other time without a core was ready.
-3. Page faults belong to the last stretch.
+   as that of an object that sleeps while it is pickled.
+2. The stretch and its calls get parts of the CPU time in proportion to what is left of their
+   elapsed time. All other time without a core was ready.
+3. Page faults belong to the stretch.
 4. What is more than there is elapsed time was used after the stretch had ended, before the system
    was read, such as by a thread that lost its core there: it belongs to the next stretch. Time
    ready while the recorder worked between two supersteps belongs to the second of them, which
    begins earlier by as much: it is not the recorder's. After the end of a sub-group it belongs to
    the superstep of the parent.
 
-So all but the last stretch together are shorter than ``DUE_NS`` and the calls of a superstep.
-
-Where the last stretch is computation, time blocked is **waiting for threads of its own**, such as
+Where the stretch is computation, time blocked is **waiting for threads of its own**, such as
 those of a library for matrices, as far as the CPU time of the other threads of the process since
 the reading before reaches. It counts as CPU time. The system brings the CPU time of threads that
 run up to date at its ticks only: some ms of it may count in the next stretch.
@@ -42,7 +37,6 @@ run up to date at its ticks only: some ms of it may count in the next stretch.
 from __future__ import annotations
 
 import contextlib
-import operator
 import os
 import struct
 import time
@@ -67,13 +61,8 @@ SUPERSTEP = Struct("<iiqBi19q")
 """Layout of a superstep: the fields of ``bsplib.recording.records.RECORD``."""
 TRAFFIC = Struct("<qiBqq")
 """Layout of the traffic with one partner: the fields of ``records.TRAFFIC``."""
-_BYTES_BEFORE_USAGE = Struct("<iiqBi8q").size
-_USAGE = Struct("<4q")
-"""Layout of the fields of a superstep that may be filled in after it was appended."""
 DUE_NS = 30_000
-"""A stretch that ends less than this after the last reading stays open."""
-_MOST_OPEN = 64
-"""Number of records with open stretches."""
+"""A stretch that ends less than this after the last reading is not read."""
 _MINOR = (1 << 40) - 1
 
 NO_WAITS = "the system has no /proc/thread-self/schedstat, or it says nothing"
@@ -123,15 +112,6 @@ if not cython.compiled:
     pack_superstep = SUPERSTEP.pack_into
     pack_traffic = TRAFFIC.pack_into
     publish = Struct("<Q").pack_into
-
-    def add_to_superstep(
-        memory: mmap, at: int, comp_cpu: int, comp_ready: int, comm_cpu: int, comm_ready: int
-    ) -> None:
-        """Add to the fields of a row that begins at this byte."""
-        at += _BYTES_BEFORE_USAGE
-        before = _USAGE.unpack_from(memory, at)
-        more = comp_cpu, comp_ready, comm_cpu, comm_ready
-        _USAGE.pack_into(memory, at, *map(operator.add, before, more))
 
     def start_of(memory: mmap) -> Any:
         """Return what the functions above take for the memory; the compiled ones: an address."""
@@ -245,18 +225,6 @@ class Rows:
         self.count += 1
         publish(self._start, 0, self.count)
 
-    def is_nearly_full(self) -> bool:
-        """Tell whether the memory has room for one more row at most."""
-        return self.count + 1 >= self._capacity
-
-    def amend(
-        self, row: int, comp_cpu: int, comp_ready: int, comm_cpu: int, comm_ready: int
-    ) -> None:
-        """Add to fields of a superstep that was appended; those that are gone are left out."""
-        if row < self.count:
-            at = HEADER_BYTES + row * self._row_bytes
-            add_to_superstep(self._start, at, comp_cpu, comp_ready, comm_cpu, comm_ready)
-
     def append_traffic(
         self, record: int, partner: int, direction: int, nbytes: int, messages: int
     ) -> None:
@@ -282,38 +250,30 @@ class Rows:
 
 
 class Usage:
-    """Reads what the calling thread has used, and shares it out among stretches.
+    """Reads what the calling thread has used, and shares it out; see the rule above.
 
     A reading in another thread than the one before it begins anew: nothing is known of what
     was used between them.
 
     Args:
-        rows: the records of supersteps, whose open stretches are filled in later.
         now_ns: the present time.
     """
 
-    def __init__(self, rows: Rows, now_ns: int) -> None:
-        self._rows = rows
+    def __init__(self, now_ns: int) -> None:
         self._file = -1
         self._thread = 0
-        self.last_ns = now_ns
-        """When the system was last read."""
-        self.open_ns = 0
-        """Elapsed time of all open stretches."""
-        self.used = numbers("q", [0] * 5)
-        """What the last stretch has been given: CPU time, time ready, minor and major faults, and
-        what of the rest other threads of the process were on a core."""
+        self._last_ns = now_ns  # when the system was last read
+        self._given_ns = 0  # CPU time of the stretches since then
+        self.used = numbers("q", [0] * 7)
+        """What the last stretch has been given: CPU time, time ready, minor and major faults, the
+        same two times of its calls, and what of the rest other threads were on a core."""
         self.own_threads_ns = 0
         """How long computation has waited for threads of its own."""
         self._cpu_ns = self._process_ns = self._waited_ns = self._faults = 0
-        self._on_core = self._off_core = 0.0  # parts of an open stretch, of what is left of it
         self.carried_ns = 0
         """How much earlier the next superstep begins, since it was ready without a core."""
         self._next_cpu_ns = self._next_ready_ns = 0  # what belongs to the next stretch
-        self._first = self._count = 0  # records with open stretches
-        self._open_comp = numbers("q", [0] * _MOST_OPEN)
-        self._open_comm = numbers("q", [0] * _MOST_OPEN)
-        self.begin(now_ns)
+        self._begin(now_ns)
         self.has_waits = self._waited_ns >= 0
         """Whether the time ready without a core is measured."""
         self.has_faults = self._faults >= 0
@@ -327,15 +287,15 @@ class Usage:
             "faults": "" if self.has_faults else NO_FAULTS,
         }
 
-    def begin(self, now_ns: int) -> None:
-        """Leave out what was used since the last reading; no stretch may be open."""
+    def _begin(self, now_ns: int) -> None:
+        """Leave out what was used since the last reading."""
         thread = this_thread()
         if thread != self._thread:
             self.close()
             self._thread = thread
             self._file = open_waits()  # the file of this thread
-        self.last_ns = now_ns
-        self._next_cpu_ns = self._next_ready_ns = 0
+        self._last_ns = now_ns
+        self._given_ns = self._next_cpu_ns = self._next_ready_ns = 0
         self._cpu_ns = cpu_ns()
         self._process_ns = process_cpu_ns()
         self._waited_ns = -1 if self._file < 0 else waited_ns(self._file)
@@ -347,89 +307,76 @@ class Usage:
             close_waits(self._file)
         self._file = -1
 
-    def is_due(self, now_ns: int) -> bool:
-        """Tell whether a stretch that ends now is to be read."""
-        return (
-            now_ns - self.last_ns >= DUE_NS
-            or self._count == _MOST_OPEN
-            or self._rows.is_nearly_full()
-        )
-
-    def is_late(self, end_ns: int, start_ns: int) -> bool:
-        """Tell whether the recorder took long between two supersteps; then nothing is open."""
-        return start_ns - end_ns >= DUE_NS and self._count == 0
-
-    def rest(self, end_ns: int, now_ns: int) -> None:
-        """Leave out what the recorder has used between two supersteps, where nothing is open.
+    def rest(self, end_ns: int, now_ns: int) -> bool:
+        """Leave out what the recorder has used between two supersteps, if it took long.
 
         Time ready without a core is carried to the next stretch; see the rule above.
+
+        Returns:
+            Whether the system was read.
         """
+        if now_ns - end_ns < DUE_NS:
+            return False
         waited, ready, thread = self._waited_ns, self._next_ready_ns, self._thread
-        self.begin(now_ns)
+        self._begin(now_ns)
         if self.has_waits and thread == self._thread:
             ready += max(self._waited_ns - waited, 0)
             self.carried_ns = self._next_ready_ns = min(ready, now_ns - end_ns)
+        return True
 
-    def settle(self, elapsed_ns: int, now_ns: int) -> None:
-        """Read what was used, and share it out; see the rule above.
-
-        The open stretches of records are filled in here. Those of the present superstep, which
-        has no record yet, the caller fills in, by :meth:`on_core` and :meth:`off_core`.
+    def end_stretch(self, elapsed_ns: int, calls_ns: int, now_ns: int) -> bool:
+        """Find out what a stretch has used that ends now; it is in :attr:`used` then.
 
         Args:
-            elapsed_ns: elapsed time of the stretch that ends now.
+            elapsed_ns: elapsed time of the stretch.
+            calls_ns: elapsed time of calls in it, which is no part of that.
             now_ns: the present time.
+
+        Returns:
+            Whether the system was read.
         """
-        cpu, waited, faults = self._cpu_ns, self._waited_ns, self._faults
+        if now_ns - self._last_ns >= DUE_NS:
+            self._share(elapsed_ns, calls_ns, now_ns)
+            return True
+        self._given_ns += elapsed_ns + calls_ns
+        self.used[0], self.used[4] = elapsed_ns, calls_ns
+        self.used[1] = self.used[2] = self.used[3] = self.used[5] = self.used[6] = 0
+        return False
+
+    def _share(self, elapsed_ns: int, calls_ns: int, now_ns: int) -> None:
+        cpu, waited, faults, given = self._cpu_ns, self._waited_ns, self._faults, self._given_ns
         used, ready, others = self._next_cpu_ns, self._next_ready_ns, -self._process_ns
         is_same = this_thread() == self._thread
-        self.begin(now_ns)
+        self._begin(now_ns)
         if is_same:
             others += self._process_ns - self._cpu_ns + cpu
-            used += max(self._cpu_ns - cpu, 0)
+            used = max(used + self._cpu_ns - cpu - given, 0)
             if self.has_waits:
                 ready += max(self._waited_ns - waited, 0)
-        total = min(used, self.open_ns + elapsed_ns)
-        left = self.open_ns + elapsed_ns - total
+        total = min(used, calls_ns + elapsed_ns)
+        left = calls_ns + elapsed_ns - total
         asleep = left - min(ready, left) if self.has_waits else left
         blocked = min(asleep, elapsed_ns)
-        given = min(total, self.open_ns, DUE_NS)
-        longer = self.open_ns - given
-        if asleep > elapsed_ns and longer > elapsed_ns:
-            blocked = max(asleep - longer, 0)
-        longer -= min(asleep - blocked, longer)
-        room = longer + elapsed_ns - blocked
-        if longer and room:
-            given += min(rounded(float(total - given) / room * longer), longer)
-        last = min(total - given, elapsed_ns)
-        waited_last = min(ready, max(elapsed_ns - last - blocked, 0))
-        left = self.open_ns - given
-        waited_open = min(ready - waited_last, left)
+        if asleep > elapsed_ns and calls_ns > elapsed_ns:
+            blocked = max(asleep - calls_ns, 0)
+        awake = calls_ns - min(asleep - blocked, calls_ns)
+        room = awake + elapsed_ns - blocked
         # Compiled, a quotient of two whole numbers would be a whole number.
-        self._on_core = float(given) / self.open_ns if self.open_ns else 0.0
-        self._off_core = float(waited_open) / left if left else 0.0
+        in_calls = min(rounded(float(total) / room * awake), awake) if room else 0
+        last = min(total - in_calls, elapsed_ns)
+        waited_last = min(ready, max(elapsed_ns - last - blocked, 0))
+        waited_calls = min(ready - waited_last, calls_ns - in_calls)
         since = now() - now_ns
-        self._next_cpu_ns = min(used - given - last, since)
-        self._next_ready_ns = min(ready - waited_last - waited_open, since)
+        self._next_cpu_ns = min(used - in_calls - last, since)
+        self._next_ready_ns = min(ready - waited_last - waited_calls, since)
         faults = self._faults - faults if is_same and self.has_faults else 0
-        self.used[0] = last
-        self.used[1] = waited_last
-        self.used[2] = faults & _MINOR
-        self.used[3] = faults >> 40
-        self.used[4] = min(max(others, 0), blocked)
-        for at in range(self._count):
-            comp = self._open_comp[at]
-            comm = self._open_comm[at]
-            comp_cpu = self.on_core(comp)
-            comm_cpu = self.on_core(comm)
-            comp_ready = self.off_core(comp - comp_cpu)
-            comm_ready = self.off_core(comm - comm_cpu)
-            self._rows.amend(self._first + at, comp_cpu, comp_ready, comm_cpu, comm_ready)
-        self._count = 0
-        self.open_ns = 0
+        self.used[0], self.used[1] = last, waited_last
+        self.used[2], self.used[3] = faults & _MINOR, faults >> 40
+        self.used[4], self.used[5] = in_calls, waited_calls
+        self.used[6] = min(max(others, 0), blocked)
 
     def read_for(self, began_ns: int) -> int:
-        """Return how long :meth:`settle` took, which then belongs to no stretch.
+        """Return how long a reading took, which then belongs to no stretch.
 
         Time ready without a core meanwhile is not the recorder's: it stays with the next stretch.
 
@@ -437,31 +384,8 @@ class Usage:
             began_ns: when it began.
         """
         self._next_cpu_ns = 0
-        self.last_ns = now()
-        return max(self.last_ns - began_ns - self._next_ready_ns, 0)
-
-    def on_core(self, open_ns: int) -> int:
-        """Return the CPU time of an open stretch, after :meth:`settle`."""
-        return min(rounded(open_ns * self._on_core), open_ns)
-
-    def off_core(self, left_ns: int) -> int:
-        """Return the time ready of what is left of a stretch, after :meth:`settle`."""
-        return min(rounded(left_ns * self._off_core), left_ns)
-
-    def keep_open(self, record: int, comp_ns: int, comm_ns: int) -> None:
-        """Remember the open stretches of a record, the one after the last of which this was told.
-
-        Args:
-            record: its position in the rows.
-            comp_ns: elapsed time of the open part of its computation.
-            comm_ns: the same of its communication.
-        """
-        if self._count == 0:
-            self._first = record
-        if self._count < _MOST_OPEN and (self._count or comp_ns or comm_ns):
-            self._open_comp[self._count] = comp_ns
-            self._open_comm[self._count] = comm_ns
-            self._count += 1
+        self._last_ns = now()
+        return max(self._last_ns - began_ns - self._next_ready_ns, 0)
 
 
 class Log:
@@ -513,8 +437,6 @@ class Log:
         """When the present piece of computation began."""
         self._calls_ns = 0
         """Time in calls of this superstep, before that piece."""
-        self._comp_open_ns = self._comm_open_ns = 0
-        """Elapsed time of what is not shared out yet."""
         self._begin_usage()
 
     def _begin_usage(self) -> None:
@@ -540,67 +462,31 @@ class Log:
         """
         usage = self._usage
         self.arrived_ns = arrive_ns
-        if usage is not None:
-            is_due = usage.is_due(arrive_ns)
-            self._end_piece(usage, arrive_ns, comm_ns, is_due)
-            if is_due and not self._sub_ns:
-                took = usage.read_for(arrive_ns)
-                self._start_ns += took
-                self.arrived_ns += took
+        if usage is not None and self._end_piece(usage, arrive_ns, comm_ns) and not self._sub_ns:
+            took = usage.read_for(arrive_ns)
+            self._start_ns += took
+            self.arrived_ns += took
 
     def suspend(self, now_ns: int, comm_ns: int) -> None:
         """End a piece of computation, since a sub-group begins; see :meth:`arrive`."""
         usage = self._usage
         if usage is not None:
-            self._end_piece(usage, now_ns, comm_ns, True)
+            self._end_piece(usage, now_ns, comm_ns)
 
-    def _end_piece(self, usage: Usage, now_ns: int, comm_ns: int, is_due: bool) -> None:
+    def _end_piece(self, usage: Usage, now_ns: int, comm_ns: int) -> bool:
+        """End a piece of computation; return whether the system was read."""
         calls = comm_ns - self._calls_ns
-        elapsed = max(now_ns - self._piece_ns - calls, 0)
         self._calls_ns = comm_ns
-        self._comm_open_ns += calls
-        usage.open_ns += calls
-        if is_due:
-            usage.settle(elapsed, now_ns)
-            self._close(usage)
-            used = usage.used
-            self._comp_cpu += used[0] + used[4]
-            usage.own_threads_ns += used[4]
-            if usage.has_waits:
-                self._comp_ready += used[1]
-            if usage.has_faults:
-                self._comp_minor += used[2]
-                self._comp_major += used[3]
-        else:
-            self._comp_open_ns += elapsed
-            usage.open_ns += elapsed
-
-    def _end_sync(self, usage: Usage, elapsed: int, end_ns: int, is_due: bool) -> None:
-        if is_due:
-            usage.settle(elapsed, end_ns)
-            self._close(usage)
-            used = usage.used
-            self._comm_cpu += used[0]
-            if usage.has_waits:
-                self._comm_ready += used[1]
-            if usage.has_faults:
-                self._comm_minor += used[2]
-                self._comm_major += used[3]
-        else:
-            self._comm_open_ns += elapsed
-            usage.open_ns += elapsed
-
-    def _close(self, usage: Usage) -> None:
-        """Take the shares of what was open in this superstep."""
-        on_core = usage.on_core(self._comp_open_ns)
-        self._comp_cpu += on_core
-        if usage.has_waits:
-            self._comp_ready += usage.off_core(self._comp_open_ns - on_core)
-        on_core = usage.on_core(self._comm_open_ns)
-        self._comm_cpu += on_core
-        if usage.has_waits:
-            self._comm_ready += usage.off_core(self._comm_open_ns - on_core)
-        self._comp_open_ns = self._comm_open_ns = 0
+        is_read = usage.end_stretch(max(now_ns - self._piece_ns - calls, 0), calls, now_ns)
+        used = usage.used
+        self._comp_cpu += used[0] + used[6]
+        self._comp_ready += used[1]
+        self._comp_minor += used[2]
+        self._comp_major += used[3]
+        self._comm_cpu += used[4]
+        self._comm_ready += used[5]
+        usage.own_threads_ns += used[6]
+        return is_read
 
     def add_traffic(self, partner: int, direction: int, nbytes: int, messages: int) -> None:
         """Write what was exchanged with a process of the group in this superstep.
@@ -647,13 +533,16 @@ class Log:
         """
         began, usage = self._began_ns, self._usage
         if usage is not None:
-            is_due = kind == END or usage.is_due(end_ns)
-            self._end_sync(usage, end_ns - arrive_ns, end_ns, is_due)
+            usage.end_stretch(end_ns - arrive_ns, 0, end_ns)
+            used = usage.used
+            self._comm_cpu += used[0]
+            self._comm_ready += used[1]
+            self._comm_minor += used[2]
+            self._comm_major += used[3]
             # Clocks of different kinds may differ by some ns.
             computed = arrive_ns - self._start_ns - comm_ns - self._sub_ns
             self._comp_cpu = min(self._comp_cpu, max(computed, 0))
-            if usage.has_waits:
-                self._comp_ready = min(self._comp_ready, max(computed - self._comp_cpu, 0))
+            self._comp_ready = min(self._comp_ready, max(computed - self._comp_cpu, 0))
         self._supersteps.append_superstep(
             self._member,
             self._number,
@@ -681,21 +570,15 @@ class Log:
             pickled_bytes,
         )
         self._end_ns = end_ns
-        if usage is not None:
-            # Where rows were compressed, this one is the first of the next ones.
-            usage.keep_open(self._supersteps.count - 1, self._comp_open_ns, self._comm_open_ns)
 
-    def rest(self, now_ns: int) -> int:
+    def rest(self, now_ns: int) -> bool:
         """Leave out what the recorder has used, if it took long; call :meth:`begin` afterwards.
 
         Returns:
-            1 if the system was read, so that ``now_ns`` has passed; 0 otherwise.
+            Whether the system was read, so that ``now_ns`` has passed.
         """
         usage = self._usage
-        if usage is not None and usage.is_late(self._end_ns, now_ns):
-            usage.rest(self._end_ns, now_ns)
-            return 1
-        return 0
+        return usage is not None and usage.rest(self._end_ns, now_ns)
 
     def begin(self, start_ns: int) -> None:
         """Begin the next superstep."""
@@ -703,7 +586,7 @@ class Log:
         if usage is not None:
             start_ns -= usage.carried_ns
             usage.carried_ns = 0
-            self._comp_open_ns = self._comm_open_ns = self._calls_ns = 0
+            self._calls_ns = 0
             self._piece_ns = start_ns
             self._begin_usage()
         self._start_ns = start_ns

@@ -47,7 +47,7 @@ class Recorder:
         self._main: CodeType | None = getattr(main, "__code__", None)
         self._name = getattr(main, "__qualname__", "main")
         self._began_ns = began_ns
-        self._usage = None if is_virtual else Usage(spool.records.rows, began_ns)
+        self._usage = None if is_virtual else Usage(began_ns)
         self._imports = None if is_virtual else ImportClock(began_ns)
         spool.define_measured(
             dict.fromkeys(("cpu", "ready", "faults"), _VIRTUAL)

@@ -26,7 +26,7 @@ class Recorded:
         self.rows.use(self.memory, 0)
         traffic = Rows(29, lambda: None)
         began = time.perf_counter_ns()
-        self.usage = core("log").Usage(self.rows, began)
+        self.usage = core("log").Usage(began)
         self.log = core("log").Log(self.rows, traffic, 0, 0, range(1), 0, began, self.usage)
         self.superstep = 0
 
