@@ -62,9 +62,8 @@ def main(arguments: list[str]) -> None:
     try:
         run_program(program, rest, is_module=is_module)
     except BaseException as error:
-        recorder.status, recorder.error = _status_of(error), _sentence_of(error)
+        recorder.error = _sentence_of(error)
         raise
-    recorder.status = 0
 
 
 def _understood(arguments: list[str]) -> tuple[Path, bool, str, list[str]]:
@@ -107,14 +106,6 @@ def _recorder(out: Path, program: str, arguments: list[str]) -> ShimRecorder:
         return ShimRecorder(job)
     except NoShimError as error:
         _refuse(f"the program was not started, since {error}")
-
-
-def _status_of(error: BaseException) -> int:
-    """Return the exit status that Python has after an exception."""
-    if isinstance(error, SystemExit):
-        code = error.code
-        return code if isinstance(code, int) else int(code is not None)
-    return 130 if isinstance(error, KeyboardInterrupt) else 1
 
 
 def _sentence_of(error: BaseException) -> str:

@@ -29,21 +29,17 @@ Reduce_scatter, and with blocks    the whole vector                         its 
 Put, Accumulate                    the data                                 0
 Get                                0                                        the data
 Get_accumulate, Fetch_and_op       the data                                 the same size
-File_write, File_read              what was written                         what was read
+all others, also of files          0                                        0
 =================================  =======================================  ====================
 
-With ``IN_PLACE`` both sizes are as they would be without it. On an intercommunicator "each" means
+With MPI_IN_PLACE both sizes are as they would be without it. On an intercommunicator "each" means
 each process of the remote group, and ``partner`` of a root is ``ROOT`` where this rank is the
 root.
 
-* The rows of ``PART`` of a v or w variant have the bytes that differ by partner: Gatherv and
-  Allgatherv ``bytes_in``, Scatterv ``bytes_out``, Alltoallv and Alltoallw both; neighbourhood
-  collectives both; Sendrecv one row for each direction. Reduce_scatter has ``bytes_out`` of each
-  block.
-* A call that closes an epoch of a window for this process as origin (Win_fence, Win_unlock,
-  Win_unlock_all, Win_complete, and the flushes) has in ``PART`` the sums of the Put, Get and
-  Accumulate calls since the last such call. These have their bytes in rows of their own, too: do
-  not add both.
+* Alltoallv, Alltoallw and the collectives of neighbourhoods have rows of ``PART``, with the bytes
+  by partner.
+* Only the calls of windows that end supersteps, move bytes or wait for a target have their window
+  and its communicator.
 * The ``tag`` of Win_lock is 1 for an exclusive lock, and 0 for a shared one.
 * A blocking receive or probe has a row of ``DONE`` with request 0 if its source or its tag were
   open (ANY_SOURCE, ANY_TAG); Sendrecv and Mrecv always have one. A probe has no bytes. mpi4py's
@@ -71,17 +67,10 @@ import numpy.typing as npt
 
 from bsplib.record.shim import functions
 
-FORMAT = 1
-"""Version of the file."""
-
 CALLS = tuple(call.name for call in functions.CALLS)
 """Names of calls as MPI writes them; the number of a call is its position."""
 
 NUMBER = {name: number for number, name in enumerate(CALLS)}
-
-IN_PLACE, STARTS, COMPLETES, CREATES, RAISED, NESTED = 1, 2, 4, 8, 16, 32
-"""Bits of ``flags``: a buffer was MPI_IN_PLACE; a request was started; requests were completed; a
-communicator was created; the call failed; the call was made inside another recorded one."""
 
 NOBODY, PROC_NULL, ANY_SOURCE, ROOT = -1, -2, -3, -4
 """Values of ``partner`` that are no rank. ROOT: this rank is the root, of an intercommunicator."""
@@ -102,7 +91,6 @@ that took longer. Of several polls that are one row, the end may have no reading
 EVENT = np.dtype(
     [
         ("call", np.uint16),
-        ("flags", np.uint16),
         ("comm", np.int32),
         ("stack", np.int32),
         ("partner", np.int32),
@@ -120,7 +108,7 @@ EVENT = np.dtype(
         ("pickled_bytes", np.int64),
     ]
 )
-"""A call: ``object`` is the request that it starts, or its window or file, 0 for none; times are
+"""A call: ``object`` is the request that it starts, or its window, 0 for none; times are
 ns of CLOCK_MONOTONIC. ``cpu`` is the CPU time of the thread in ns, and ``ready`` the time for which
 the thread was ready to run and had no core, both at the begin of the call; ``cpu_leave`` and
 ``ready_leave`` are the same at its end. ``pickling`` is for how many ns mpi4py made or read pickles
@@ -186,15 +174,10 @@ class Communicator:
     that all processes of the parent make. Negative where not all of them make it
     (Comm_create_group) and where the parent is UNKNOWN: -1 minus the number of earlier
     communicators of this parent with the same processes."""
-    kind: str
-    """world, self, intra, cart, graph, dist_graph or inter."""
     members: tuple[int, ...]
     """Ranks in COMM_WORLD, in the order of ranks here; -1 for a process of another world."""
     remote: tuple[int, ...] = ()
     """The same for the remote group of an intercommunicator."""
-    sources: tuple[int, ...] = ()
-    """Neighbours from which this rank receives, as ranks here; of a topology."""
-    destinations: tuple[int, ...] = ()
 
 
 @dataclass
@@ -202,11 +185,11 @@ class RankFile:
     """The content of the file of a rank."""
 
     header: dict[str, Any]
-    """Keys: format, run (the same text for all ranks of a job; empty where the launcher has told
-    none), rank, size, host, pid, mpi (name), library (its version), thread_level, program,
-    arguments, python, mpi4py, begin (ns), started (seconds since 1970); and, unless the rank was
-    killed, samples (list of ticks as in ``bsplib.core.sampling``; their stack may be -1), and
-    no_lines (why there are none, or "")."""
+    """Keys: run (the same text for all ranks of a job; empty where the launcher has told none),
+    rank, size, host, mpi (name), library (its version), program, arguments, python, mpi4py, begin
+    (ns), started (seconds since 1970); and, unless the rank was killed, samples (list of ticks as
+    in ``bsplib.core.sampling``; their stack may be -1), and no_lines (why there are none, or
+    "")."""
     events: npt.NDArray[np.void]
     parts: npt.NDArray[np.void]
     dones: npt.NDArray[np.void]
@@ -218,9 +201,7 @@ class RankFile:
     round trip), at the begin and at the end."""
     end: dict[str, Any] | None = None
     """None: the rank was killed. Else keys: exit (ns), finalize (ns at which Finalize began, or
-    None), initialized, status (exit status, or None where it is not known), error (a sentence or
-    ""), other_threads (calls that were not recorded since other threads made them), spawned
-    (number of calls that started programs, which are not recorded)."""
+    None), error (a sentence or "")."""
     state: int = RUNNING
     """RUNNING, also of a rank that was killed, ENDED or STOPPED."""
     open_call: np.void | None = None

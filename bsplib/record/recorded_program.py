@@ -7,9 +7,6 @@ import sys
 import time
 from typing import Any, NamedTuple
 
-FORMAT = 1
-"""As in :mod:`bsplib.record.events`, which would load numpy."""
-
 PATIENCE_MS = 10_000
 """How long rank 0 waits at the end for the files of the others."""
 
@@ -54,7 +51,6 @@ class RecordedProgram(NamedTuple):
     def header(self, mpi: str) -> dict[str, Any]:
         """Return what is known before MPI is."""
         return {
-            "format": FORMAT,
             "run": " ".join(os.environ[name] for name in _JOBS if name in os.environ),
             "mpi": mpi,
             "started": time.time(),

@@ -23,8 +23,9 @@ import importlib.util
 import json
 import os
 import pickle
+import sys
 from collections.abc import Callable
-from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder, ModuleSpec
 from time import monotonic_ns
 from typing import Any
 
@@ -50,16 +51,27 @@ def _sampler() -> tuple[Any, str]:
     core = importlib.util.find_spec("bsplib.core")
     folder = ((core and core.submodule_search_locations) or [""])[0]
     finder = FileFinder(folder, (ExtensionFileLoader, EXTENSION_SUFFIXES))
-    if (spec := finder.find_spec("sampling")) is None or spec.loader is None:
+    shared, own = (
+        finder.find_spec(f"bsplib.core.{name}") for name in ("_cython_shared", "sampling")
+    )
+    if shared is None or own is None:
         return None, "lines are sampled by the compiled core, which is not there"
     try:
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        # What all compiled modules share is looked for by its name, which would load the core.
+        sys.modules.setdefault(shared.name, _loaded(shared))
+        module = _loaded(own)
     except (ImportError, OSError) as error:
         return None, f"the compiled sampler of lines cannot be loaded: {error}"
     sampler = module.Sampler()
     reason = sampler.start()
     return (None if reason else sampler), reason
+
+
+def _loaded(spec: ModuleSpec) -> Any:
+    module = importlib.util.module_from_spec(spec)
+    assert spec.loader is not None  # it is that of extension modules
+    spec.loader.exec_module(module)
+    return module
 
 
 class ShimRecorder:
@@ -81,8 +93,6 @@ class ShimRecorder:
         except OSError as error:
             raise NoShimError(f"its recorder cannot be loaded: {error}") from None
         self._pid = os.getpid()
-        self.status: int | None = None
-        """Exit status of the program, where it is known."""
         self.error = ""
         """The exception that ended the program."""
         self._stacks = frames.Stacks(self._write_stack)
@@ -156,6 +166,4 @@ class ShimRecorder:
             numbers = [self._stacks.number_of_sample(each) for each in stacks]
             self._write("samples", [(*tick[:4], numbers[tick.stack]) for tick in ticks])
         self._write("no_lines", self._no_lines)
-        has_status, status = self.status is not None, self.status or 0
-        error = self.error.encode(errors="replace")
-        self._shim.bsp_record_python_ends(int(has_status), status, error)
+        self._shim.bsp_record_python_ends(self.error.encode(errors="replace"))

@@ -51,12 +51,10 @@ class RankMaker:
         self.size = size
         self.begin = begin
         self.header = {
-            "format": ev.FORMAT,
             "run": "a run",
             "rank": rank,
             "size": size,
             "host": host,
-            "pid": 4000 + rank,
             "mpi": "MPI",
             "library": "none",
             "program": "jac.py",
@@ -73,8 +71,8 @@ class RankMaker:
         self.dones = []
         self.stacks = []
         self.comms = [
-            comm_of(ev.WORLD, -1, 0, "world", tuple(range(size))),
-            comm_of(ev.SELF, -1, 1, "self", (rank,)),
+            comm_of(ev.WORLD, -1, 0, tuple(range(size))),
+            comm_of(ev.SELF, -1, 1, (rank,)),
         ]
         self.now = 0
         self.requests = 0
@@ -94,7 +92,6 @@ class RankMaker:
         request=0,
         out=0,
         into=0,
-        flags=0,
         done=(),
         parts=(),
         cpu=(ev.NOT_READ,) * 4,
@@ -107,7 +104,7 @@ class RankMaker:
         """
         event = len(self.rows)
         row = np.zeros(1, ev.EVENT)
-        row["call"], row["flags"], row["comm"] = ev.NUMBER[name], flags, comm
+        row["call"], row["comm"] = ev.NUMBER[name], comm
         row["stack"] = self.stack(line, function) if line else -1
         row["partner"], row["tag"], row["object"] = partner, tag, request
         row["bytes_out"], row["bytes_in"] = out, into
@@ -126,7 +123,7 @@ class RankMaker:
     def start(self, name, enter, leave, **more):
         """Make a call that starts a request; returns its number."""
         self.requests += 1
-        return self.call(name, enter, leave, request=self.requests, flags=ev.STARTS, **more)
+        return self.call(name, enter, leave, request=self.requests, **more)
 
     def stack(self, line, function):
         frames = (("jac.py", "<module>", 1, 99, False), ("jac.py", function, 10, line, False))
@@ -134,10 +131,10 @@ class RankMaker:
             self.stacks.append(frames)
         return self.stacks.index(frames)
 
-    def communicator(self, number, members, *, parent=0, ordinal=0, kind="intra", remote=()):
-        self.comms.append(comm_of(number, parent, ordinal, kind, members, remote))
+    def communicator(self, number, members, *, parent=0, ordinal=0, remote=()):
+        self.comms.append(comm_of(number, parent, ordinal, members, remote))
 
-    def write(self, folder: Path, *, end=None, exited=None, cut=False, status=0, error=""):
+    def write(self, folder: Path, *, end=None, exited=None, cut=False, error=""):
         """Write the file; without ``cut`` it says when Finalize began and when the rank exited."""
         folder.mkdir(exist_ok=True)
         writer = RankWriter(folder / ev.file_name(self.rank))
@@ -159,22 +156,17 @@ class RankMaker:
                 {
                     "exit": self.at(end if exited is None else exited),
                     "finalize": self.at(end),
-                    "initialized": True,
-                    "status": status,
                     "error": error,
-                    "other_threads": 0,
-                    "spawned": 0,
                 },
             )
         writer.close()
 
 
-def comm_of(number, parent, ordinal, kind, members, remote=()):
+def comm_of(number, parent, ordinal, members, remote=()):
     return {
         "number": number,
         "parent": parent,
         "ordinal": ordinal,
-        "kind": kind,
         "members": list(members),
         "remote": list(remote),
     }

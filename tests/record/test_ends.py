@@ -37,7 +37,6 @@ def test_an_exit_status_is_that_of_the_program(mpi, tmp_path):
         mpi, tmp_path, BEGIN + "comm.Barrier()\nsys.exit(3 * (comm.rank == 0))\n", 1
     )
     assert bare.status == recorded.status == 3
-    assert [rank.end["status"] for rank in recorded.ranks] == [3]
 
 
 @pytest.mark.slow
@@ -48,7 +47,6 @@ def test_the_traceback_of_an_error_has_the_program_s_lines_only(mpi, tmp_path):
     of_both = [ran.errors[ran.errors.index("Traceback") :] for ran in (bare, recorded)]
     first, second = (text[: text.index("ValueError: mine")] for text in of_both)
     assert first == second
-    assert recorded.ranks[0].end["status"] == 1
 
 
 @pytest.mark.lengthy
@@ -157,13 +155,11 @@ THREADS = (
 
 
 @pytest.mark.slow
-def test_calls_of_other_threads_are_counted(mpi, tmp_path):
+def test_calls_of_other_threads_are_left_out(mpi, tmp_path):
     bare, recorded = both(mpi, tmp_path, THREADS, 1)
     assert (bare.status, bare.output) == (recorded.status, recorded.output) == (0, "done\n")
     (rank,) = recorded.ranks
-    calls = len(rank.events) + rank.end["other_threads"]
-    assert 301 <= calls <= 303
-    assert rank.end["other_threads"] >= 200
+    assert 101 <= len(rank.events) <= 103
 
 
 @pytest.mark.slow

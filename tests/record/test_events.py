@@ -42,15 +42,13 @@ def test_what_is_written_is_read_again(path):
     members = [0, 2]
     writer.line("header", {"rank": 3, "program": "a.py"})
     writer.line("stack", [0, frames])
-    writer.line(
-        "comm", {"number": 2, "parent": 0, "ordinal": 0, "kind": "intra", "members": members}
-    )
+    writer.line("comm", {"number": 2, "parent": 0, "ordinal": 0, "members": members})
     writer.rows(EVENTS, some_events("Send"))
     writer.rows(PARTS, np.array([(0, 1, 8, 0)], PART))
     writer.rows(DONES, np.array([(1, 7, 2, 5, 8)], DONE))
     writer.rows(EVENTS, some_events("Wait", "Allreduce"))
     writer.line("clock", [5, -3, 1])
-    writer.line("end", {"status": 0})
+    writer.line("end", {"error": ""})
     writer.close()
     read = read_rank(path)
     assert read.header == {"rank": 3, "program": "a.py"}
@@ -58,9 +56,9 @@ def test_what_is_written_is_read_again(path):
     assert read.parts.tolist() == [(0, 1, 8, 0)]
     assert read.dones.tolist() == [(1, 7, 2, 5, 8)]
     assert read.stacks == [(("a.py", "<module>", 1, 9, False), ("a.py", "f", 2, 3, False))]
-    assert read.comms == [Communicator(2, 0, 0, "intra", (0, 2))]
+    assert read.comms == [Communicator(2, 0, 0, (0, 2))]
     assert read.clocks == [(5, -3, 1)]
-    assert read.end == {"status": 0}
+    assert read.end == {"error": ""}
     assert read.open_call is None
     assert read.state == events.ENDED
 
@@ -69,7 +67,7 @@ def test_a_file_that_is_cut_short_gives_what_is_whole(path):
     writer = RankWriter(path)
     writer.line("header", {"rank": 3})
     writer.rows(EVENTS, some_events("Send", "Recv"))
-    writer.line("end", {"status": 0})
+    writer.line("end", {"error": ""})
     writer.close()
     whole = path.read_bytes()
     counts = set()

@@ -51,7 +51,7 @@ class _AnyCalls:
         self.maker = RankMaker(rank, nprocs, begin=1_000_000 + chance.randrange(100_000))
         half = [pid for pid in range(nprocs) if pid % 2 == rank % 2]
         self._sizes = {0: nprocs, 2: nprocs, 3: len(half), 4: len(half)}
-        self.maker.communicator(2, tuple(range(nprocs)), ordinal=2, kind="cart")
+        self.maker.communicator(2, tuple(range(nprocs)), ordinal=2)
         self.maker.communicator(3, tuple(half), ordinal=3)
         self.maker.communicator(4, tuple(half), parent=3, ordinal=0)
         self._pending = []

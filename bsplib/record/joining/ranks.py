@@ -21,7 +21,6 @@ from bsplib.errors import TraceError
 from bsplib.record.events import (
     CALLS,
     DONE,
-    NESTED,
     NOT_READ,
     PART,
     PROC_NULL,
@@ -291,15 +290,14 @@ def _table(pid: int, file: RankFile, clock: _Clock, named: _CommonNumbers, nproc
     events = file.events
     try:
         _check(pid, file)
-        kept = np.flatnonzero((events["flags"] & NESTED) == 0)
-        times = clock(np.stack([events["enter"], events["leave"]], axis=1)[kept].ravel())
+        times = clock(np.stack([events["enter"], events["leave"]], axis=1).ravel())
         # Where a clock was corrected backwards, time stands still.
         times = np.maximum.accumulate(times).reshape(-1, 2)
         comms = _communicators(pid, file, named, nprocs)
-        rank = _rank_of(file, clock, times, kept)
+        rank = _rank_of(file, clock, times)
         rank.samples = _samples(pid, file, clock, named)
-        table = _Table(pid, rank, _columns(file, kept, times, comms, named))
-        _add_rows(table, file, kept, comms)
+        table = _Table(pid, rank, _columns(file, times, comms, named))
+        _add_rows(table, file, comms)
     except _DAMAGE as error:
         raise TraceError(f"the file of rank {pid} is damaged: {error}") from error
     return table
@@ -397,8 +395,8 @@ class _Communicators:
 def _communicators(pid: int, file: RankFile, named: _CommonNumbers, nprocs: int) -> _Communicators:
     """Return the communicators of a rank, by its own numbers."""
     known = {comm.number: comm for comm in file.comms}
-    known.setdefault(WORLD, Communicator(WORLD, -1, 0, "world", tuple(range(nprocs))))
-    known.setdefault(SELF, Communicator(SELF, -1, 1, "self", (pid,)))
+    known.setdefault(WORLD, Communicator(WORLD, -1, 0, tuple(range(nprocs))))
+    known.setdefault(SELF, Communicator(SELF, -1, 1, (pid,)))
     common: dict[int, int] = {}
     for number, comm in sorted(known.items()):  # a parent has a lower number
         common[number] = named.comm(pid, comm, common.get(comm.parent, -1), nprocs)
@@ -406,13 +404,13 @@ def _communicators(pid: int, file: RankFile, named: _CommonNumbers, nprocs: int)
     return _Communicators([*common], [*common.values()], partners)
 
 
-def _rank_of(file: RankFile, clock: _Clock, times: Ints, kept: Ints) -> Rank:
+def _rank_of(file: RankFile, clock: _Clock, times: Ints) -> Rank:
     """Return when a process began and ended, on the clock of the trace."""
 
     def at(moment: int) -> int:
         return int(clock(np.array([moment], np.int64))[0])
 
-    role = ROLE[file.events["call"][kept]]
+    role = ROLE[file.events["call"]]
     begin = max(at(file.header["begin"]), 0)
     initialised = np.flatnonzero(role == Role.INIT)
     ready = max(begin, int(times[initialised[0], 1]) if len(initialised) else begin)
@@ -439,15 +437,15 @@ def _rank_of(file: RankFile, clock: _Clock, times: Ints, kept: Ints) -> Rank:
 
 
 def _columns(
-    file: RankFile, kept: Ints, times: Ints, comms: _Communicators, named: _CommonNumbers
+    file: RankFile, times: Ints, comms: _Communicators, named: _CommonNumbers
 ) -> dict[str, Ints]:
-    events = file.events[kept]
+    events = file.events
     whole = {name: events[name].astype(np.int64) for name in events.dtype.names or ()}
     partner = comms.pids(whole["comm"], whole["partner"])
     rank = int(file.header["rank"])
     partner[whole["partner"] == ROOT] = rank
     return {
-        "pid": np.full(len(kept), rank, np.int64),
+        "pid": np.full(len(events), rank, np.int64),
         "role": ROLE[whole["call"]],
         "call": whole["call"],
         "comm": comms.common(whole["comm"]),
@@ -478,22 +476,17 @@ def _stacks(file: RankFile, whole: dict[str, Ints], named: _CommonNumbers) -> In
     return of_call
 
 
-def _add_rows(table: _Table, file: RankFile, kept: Ints, comms: _Communicators) -> None:
+def _add_rows(table: _Table, file: RankFile, comms: _Communicators) -> None:
     """Add the rows by partner and the completed requests of a rank."""
-    position = np.full(len(file.events) + 1, -1, np.int64)
-    position[kept] = np.arange(len(kept))
     comm_of_event = file.events["comm"].astype(np.int64)
-    for name, field_name in (("parts", "partner"), ("dones", "source")):
-        rows = getattr(file, name).copy()
-        rows = rows[position[rows["event"]] >= 0]
-        starts = rows["event"].astype(np.int64)
-        if name == "dones":
-            table.origin = _origins(file, rows)
-            starts = np.where(table.origin >= 0, table.origin, starts)
-        rows[field_name] = comms.pids(comm_of_event[starts], rows[field_name].astype(np.int64))
-        rows["event"] = position[rows["event"]]
-        setattr(table, name, rows)
-    table.origin = np.where(table.origin >= 0, position[table.origin], -1)
+    table.origin = _origins(file, file.dones)
+    table.parts, table.dones = file.parts.copy(), file.dones.copy()
+    started = np.where(table.origin >= 0, table.origin, file.dones["event"])
+    for rows, name, by in (
+        (table.parts, "partner", file.parts["event"]),
+        (table.dones, "source", started),
+    ):
+        rows[name] = comms.pids(comm_of_event[by], rows[name].astype(np.int64))
 
 
 def _origins(file: RankFile, dones: NDArray[np.void]) -> Ints:

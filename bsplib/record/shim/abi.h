@@ -103,7 +103,6 @@ int PMPI_Type_size_x(MPI_Datatype, MPI_Count *);
 int PMPI_Get_elements_x(const MPI_Status *, MPI_Datatype, MPI_Count *);
 int PMPI_Test_cancelled(const MPI_Status *, int *);
 int PMPI_Get_library_version(char *, int *);
-int PMPI_Query_thread(int *);
 int PMPI_Send(const void *, int, MPI_Datatype, int, int, MPI_Comm);
 int PMPI_Recv(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
 int PMPI_Comm_split_type(MPI_Comm, int, int, MPI_Info, MPI_Comm *);

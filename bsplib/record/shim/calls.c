@@ -4,7 +4,7 @@ static __thread enum { NEW, FREE, BUSY, OTHER } thread_is;
 /* Only one thread is recorded, the first that calls MPI after its begin: rows do not overlap, and
  * nothing needs a lock. */
 static int thread_taken;
-static int64_t others_calls, spawns, last_reading, begin_ns, finalize_ns = -1;
+static int64_t last_reading, begin_ns, finalize_ns = -1;
 static int schedstat = -1;
 
 struct call {
@@ -53,8 +53,6 @@ static int take_thread(void)
     } else if (thread_is == NEW && recording) {
         thread_is = OTHER;
     }
-    if (thread_is == OTHER && recording)
-        __sync_fetch_and_add(&others_calls, 1);
     return thread_is == FREE && recording;
 }
 
@@ -121,7 +119,7 @@ static inline MPI_Status *status_of(struct call *call, MPI_Status *status)
     return &call->status;
 }
 
-static inline void leave(struct call *call, int error)
+static inline void leave(struct call *call)
 {
     struct event *row = call->row;
     row->leave = now();
@@ -130,8 +128,6 @@ static inline void leave(struct call *call, int error)
         row->ready_leave = ready_time();
         last_reading = row->leave;
     }
-    if (error != MPI_SUCCESS)
-        row->flags |= RAISED;
 }
 
 static inline void finish(void)

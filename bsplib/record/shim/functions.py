@@ -174,12 +174,12 @@ ALL: Alltoallv | sb sns sds st rb rns rds rt comm | \
     all_to_all_v(c, sb, $sns, ONE(st), $rns, ONE(rt))
 ALL: Alltoallw | sb sns sds sts rb rns rds rts comm | \
     all_to_all_v(c, sb, $sns, EACH(sts), $rns, EACH(rts))
-TO_ROOT: Reduce | sb rb sn st op root comm | reduces(c, root, sb, sn, st)
-ALL: Allreduce | sb rb sn st op comm | combines(c, sb, sn, st)
-ALL: Reduce_scatter | sb rb rns st op comm | reduces_parts(c, sb, $rns, st)
-ALL: Reduce_scatter_block | sb rb sn st op comm | reduces_blocks(c, sb, sn, st)
-PREFIX: Scan | sb rb sn st op comm | combines(c, sb, sn, st)
-PREFIX: Exscan | sb rb sn st op comm | combines_earlier(c, sb, sn, st)
+TO_ROOT: Reduce | sb rb sn st op root comm | reduces(c, root, sn, st)
+ALL: Allreduce | sb rb sn st op comm | combines(c, sn, st)
+ALL: Reduce_scatter | sb rb rns st op comm | reduces_parts(c, $rns, st)
+ALL: Reduce_scatter_block | sb rb sn st op comm | reduces_blocks(c, sn, st)
+PREFIX: Scan | sb rb sn st op comm | combines(c, sn, st)
+PREFIX: Exscan | sb rb sn st op comm | combines_earlier(c, sn, st)
 NEIGHBOURS: Neighbor_allgather | sb sn st rb rn rt comm | to_neighbours(c, SAME(sn), ONE(st), 0); \
     from_neighbours(c, SAME(rn), ONE(rt), 0)
 NEIGHBOURS: Neighbor_allgatherv | sb sn st rb rns rds rt comm | \
@@ -227,21 +227,19 @@ Comm_free Comm_disconnect | freed | on_comm(c, *freed) | if (c->comm) c->comm->f
 """
 
 WINDOWS = """
-ALL: Win_create | base size unit info comm wins | | opened(c, (uintptr_t)*wins, 0)
-ALL: Win_allocate Win_allocate_shared | size unit info comm base wins | | \
-    opened(c, (uintptr_t)*wins, 0)
-ALL: Win_create_dynamic | info comm wins | | opened(c, (uintptr_t)*wins, 0)
-ALL: Win_free | wins | struct held *held = on_held(c, (uintptr_t)*wins, 0) | if (held) let_go(held)
-ALL: Win_fence | assertion win | epoch_ends(c, win, -1)
-TARGET: Win_lock | lock rank assertion win | locks(c, win, rank, lock)
-Win_lock_all | assertion win | on_held(c, (uintptr_t)win, 0)
-TARGET: Win_unlock Win_flush | rank win | epoch_ends(c, win, rank)
-Win_flush_local | rank win | epoch_ends(c, win, rank)
-Win_unlock_all Win_flush_all Win_flush_local_all | win | epoch_ends(c, win, -1)
-Win_post Win_start | group assertion win | on_held(c, (uintptr_t)win, 0)
-Win_complete | win | epoch_ends(c, win, -1)
-Win_wait Win_sync | win | on_held(c, (uintptr_t)win, 0)
-Win_test | win flag | on_held(c, (uintptr_t)win, 0) | if (!*flag) polled(c)
+ALL: Win_create | base size unit info comm wins | | opened(c, *wins)
+ALL: Win_allocate Win_allocate_shared | size unit info comm base wins | | opened(c, *wins)
+ALL: Win_create_dynamic | info comm wins | | opened(c, *wins)
+ALL: Win_free | wins | struct window *window = on_window(c, *wins) | if (window) forget(window)
+ALL: Win_fence | assertion win | on_window(c, win)
+TARGET: Win_lock | lock rank assertion win | on_target(c, win, rank); \
+    c->row->tag = lock == MPI_LOCK_EXCLUSIVE
+TARGET: Win_unlock Win_flush | rank win | on_target(c, win, rank)
+Win_flush_local | rank win
+Win_lock_all | assertion win
+Win_post Win_start | group assertion win
+Win_unlock_all Win_flush_all Win_flush_local_all Win_complete Win_wait Win_sync | win
+Win_test | win flag | | if (!*flag) polled(c)
 PUT: Put | sb sn st rank disp tn tt win | accesses(c, win, rank, volume(sn, st), 0)
 GET: Get | rb sn st rank disp tn tt win | accesses(c, win, rank, 0, volume(sn, st))
 PUT: Accumulate | sb sn st rank disp tn tt op win | accesses(c, win, rank, volume(sn, st), 0)
@@ -261,40 +259,33 @@ GET_AND_PUT: Rget_accumulate | sb sn st rb rn rt rank disp tn tt op win req | \
     accesses(c, win, rank, volume(sn, st), volume(rn, rt)) | started(c, req, NOTHING_ARRIVES)
 """
 
-_READ = "on_held(c, (uintptr_t)file, 1)"
-_AFTER = {
-    "read": "c->row->bytes_in = received(status)",
-    "write": "c->row->bytes_out = received(status)",
-}
-
-
-def _files() -> str:
-    """Return the lines of MPI-IO, which are regular."""
-    lines = [
-        "File_open | comm text mode info files | | opened(c, (uintptr_t)*files, 1)",
-        "File_close | files | struct held *held = on_held(c, (uintptr_t)*files, 1) | "
-        "if (held) let_go(held)",
-        "File_delete | text info",
-        f"File_sync | file | {_READ}",
-        f"File_set_size File_preallocate | file offset | {_READ}",
-        f"File_set_view | file offset st tt text info | {_READ}",
-    ]
-    for way, buffer in (("read", "rb"), ("write", "sb")):
-        after = _AFTER[way]
-        for place, at in (("", ""), ("_at", "offset "), ("_shared", "")):
-            for end in ("", "_all") if place != "_shared" else ("",):
-                arguments = f"file {at}{buffer} sn st"
-                lines.append(f"File_{way}{place}{end} | {arguments} status | {_READ} | {after}")
-                size = "c->row->bytes_out = volume(sn, st)" if way == "write" else ""
-                kind = "DATA_ARRIVE" if way == "read" else "NOTHING_ARRIVES"
-                before = f"{_READ}; {size}" if size else _READ
-                name = f"File_i{way}{place}{end}"
-                lines.append(f"{name} | {arguments} req | {before} | started(c, req, {kind})")
-        lines.append(f"File_{way}_ordered | file {buffer} sn st status | {_READ} | {after}")
-        for name, at in (("_all", ""), ("_at_all", "offset "), ("_ordered", "")):
-            lines.append(f"File_{way}{name}_begin | file {at}{buffer} sn st | {_READ}")
-            lines.append(f"File_{way}{name}_end | file {buffer} status | {_READ} | {after}")
-    return "\n".join(f"FILE: {line}" for line in lines)
+FILES = """
+FILE: File_open | comm text mode info files
+FILE: File_close | files
+FILE: File_delete | text info
+FILE: File_sync | file
+FILE: File_set_size File_preallocate | file offset
+FILE: File_set_view | file offset st tt text info
+FILE: File_read File_read_all File_read_shared File_read_ordered | file rb sn st status
+FILE: File_read_at File_read_at_all | file offset rb sn st status
+FILE: File_iread File_iread_all File_iread_shared | file rb sn st req | | \
+    started(c, req, NOTHING_ARRIVES)
+FILE: File_iread_at File_iread_at_all | file offset rb sn st req | | \
+    started(c, req, NOTHING_ARRIVES)
+FILE: File_read_all_begin File_read_ordered_begin | file rb sn st
+FILE: File_read_at_all_begin | file offset rb sn st
+FILE: File_read_all_end File_read_at_all_end File_read_ordered_end | file rb status
+FILE: File_write File_write_all File_write_shared File_write_ordered | file sb sn st status
+FILE: File_write_at File_write_at_all | file offset sb sn st status
+FILE: File_iwrite File_iwrite_all File_iwrite_shared | file sb sn st req | | \
+    started(c, req, NOTHING_ARRIVES)
+FILE: File_iwrite_at File_iwrite_at_all | file offset sb sn st req | | \
+    started(c, req, NOTHING_ARRIVES)
+FILE: File_write_all_begin File_write_ordered_begin | file sb sn st
+FILE: File_write_at_all_begin | file offset sb sn st
+FILE: File_write_all_end File_write_at_all_end File_write_ordered_end | file sb status
+"""
+"""Of these, time and line are recorded, and that a request was started."""
 
 
 class Function(NamedTuple):
@@ -342,7 +333,7 @@ BY_HAND = (
 )
 """Their wrappers are in ``by_hand.c``."""
 GENERATED = (
-    *(each for table in (MESSAGES, COMMUNICATORS, WINDOWS, _files()) for each in _read(table)),
+    *(each for table in (MESSAGES, COMMUNICATORS, WINDOWS, FILES) for each in _read(table)),
     *_collectives(),
 )
 CALLS = (*BY_HAND, *GENERATED)

@@ -73,7 +73,7 @@ def wrapper(function: Function, *, large: bool) -> str:
     before, after = (re.sub(r"\$(\w+)", counts, text) for text in (function.before, function.after))
     if before:
         lines += [f"    {before};"]
-    lines += ["    enter(c);", f"    int error = PMPI_{name}({given});", "    leave(c, error);"]
+    lines += ["    enter(c);", f"    int error = PMPI_{name}({given});", "    leave(c);"]
     if after:
         when, rule = ("1", after[1:]) if after.startswith("*") else ("error == MPI_SUCCESS", after)
         lines += [f"    if ({when}) {{", f"        {rule};", "    }"]

@@ -1,4 +1,4 @@
-/* Communicators, windows, files and requests of this rank, by their handles. */
+/* Communicators, windows and requests of this rank, by their handles. */
 
 struct comm {
     MPI_Comm handle;
@@ -6,7 +6,6 @@ struct comm {
     int size, rank, remote;      /* remote: size of the remote group; 0 if it is no intercommunicator */
     int children;
     int *members, *others;       /* ranks in COMM_WORLD */
-    const char *kind;
     int sources_count, destinations_count;
     int *sources, *destinations; /* neighbours of a topology */
     int freed;
@@ -47,12 +46,10 @@ static int *world_ranks(MPI_Comm handle, int size, int (*group_of)(MPI_Comm, MPI
 static void find_neighbours(struct comm *comm)
 {
     int topology = MPI_UNDEFINED, weighted;
-    comm->kind = "intra";
     if (PMPI_Topo_test(comm->handle, &topology) != MPI_SUCCESS)
         return;
     if (topology == MPI_CART) {
         int dimensions = 0;
-        comm->kind = "cart";
         PMPI_Cartdim_get(comm->handle, &dimensions);
         comm->sources_count = comm->destinations_count = 2 * dimensions;
         comm->sources = malloc(2 * dimensions * sizeof(int) + 1);
@@ -61,14 +58,12 @@ static void find_neighbours(struct comm *comm)
         comm->destinations = comm->sources;
     } else if (topology == MPI_GRAPH) {
         int count = 0;
-        comm->kind = "graph";
         PMPI_Graph_neighbors_count(comm->handle, comm->rank, &count);
         comm->sources_count = comm->destinations_count = count;
         comm->sources = comm->destinations = malloc(count * sizeof(int) + 1);
         PMPI_Graph_neighbors(comm->handle, comm->rank, count, comm->sources);
     } else if (topology == MPI_DIST_GRAPH) {
         int in = 0, out = 0;
-        comm->kind = "dist_graph";
         PMPI_Dist_graph_neighbors_count(comm->handle, &in, &out, &weighted);
         comm->sources_count = in;
         comm->destinations_count = out;
@@ -106,15 +101,11 @@ static int ordinal_among_same(const struct comm *comm)
 static void write_comm(const struct comm *comm)
 {
     struct text text = {0};
-    add_text(&text, "[\"comm\",{\"number\":%d,\"parent\":%d,\"ordinal\":%d,\"kind\":\"%s\",",
-             comm->number, comm->parent, comm->ordinal, comm->kind);
+    add_text(&text, "[\"comm\",{\"number\":%d,\"parent\":%d,\"ordinal\":%d,", comm->number,
+             comm->parent, comm->ordinal);
     add_numbers(&text, "members", comm->members, comm->size);
     add_text(&text, ",");
     add_numbers(&text, "remote", comm->others, comm->remote);
-    add_text(&text, ",");
-    add_numbers(&text, "sources", comm->sources, comm->sources_count);
-    add_text(&text, ",");
-    add_numbers(&text, "destinations", comm->destinations, comm->destinations_count);
     add_text(&text, "}]");
     write_text(&text);
 }
@@ -146,8 +137,6 @@ static void new_copy(MPI_Comm handle, const struct comm *parent)
     comm->children = 0;
     comm->parent = parent->remote ? UNKNOWN : parent->number;
     comm->ordinal = parent->remote ? ordinal_among_same(comm) : parent->children - 1;
-    if (parent->number <= SELF)
-        comm->kind = "intra";
     comms[comms_count++] = comm;
     write_comm(comm);
 }
@@ -168,12 +157,10 @@ static struct comm *new_comm(MPI_Comm handle, struct comm *parent, enum made mad
     PMPI_Comm_test_inter(handle, &inter);
     comm->members = world_ranks(handle, comm->size, PMPI_Comm_group);
     if (inter) {
-        comm->kind = "inter";
         PMPI_Comm_remote_size(handle, &comm->remote);
         comm->others = world_ranks(handle, comm->remote, PMPI_Comm_remote_group);
         comm->parent = UNKNOWN; /* its two sides may have been made from different ones */
     } else if (comms_count < 2) {
-        comm->kind = comms_count ? "self" : "world";
         comm->ordinal = 0;
     } else {
         find_neighbours(comm);
@@ -205,56 +192,47 @@ static inline int peers(const struct comm *comm)
     return !comm ? 0 : comm->remote ? comm->remote : comm->size;
 }
 
-/* -- windows and files ------------------------------------------------------------------------ */
+/* -- windows ---------------------------------------------------------------------------------- */
 
-struct held {
-    uintptr_t handle;
-    int is_file;
+struct window {
+    MPI_Win handle;
     int64_t number;
     struct comm *comm;
-    int64_t *out, *in; /* of a window: bytes to and from each process since its epoch began */
-    struct held *next;
+    struct window *next;
 };
 
-static struct held *held_ones;
+static struct window *windows;
 static int64_t last_number;
 
-static struct held *hold(uintptr_t handle, int is_file, struct comm *comm)
+static struct window *new_window(MPI_Win handle, struct comm *comm)
 {
-    struct held *held = calloc(1, sizeof *held);
-    if (!held)
+    struct window *window = malloc(sizeof *window);
+    if (!window)
         return NULL;
-    *held = (struct held){handle, is_file, ++last_number, comm, NULL, NULL, held_ones};
-    if (!is_file && comm) {
-        held->out = calloc(comm->size, sizeof(int64_t));
-        held->in = calloc(comm->size, sizeof(int64_t));
-    }
-    return held_ones = held;
+    *window = (struct window){handle, ++last_number, comm, windows};
+    return windows = window;
 }
 
-static struct held *find_held(uintptr_t handle, int is_file)
+static struct window *find_window(MPI_Win handle)
 {
-    struct held *held = held_ones;
-    while (held && (held->handle != handle || held->is_file != is_file))
-        held = held->next;
-    return held;
+    struct window *window = windows;
+    while (window && window->handle != handle)
+        window = window->next;
+    return window;
 }
 
-static void let_go(struct held *gone)
+static void forget(struct window *gone)
 {
-    for (struct held **at = &held_ones; *at; at = &(*at)->next)
-        if (*at == gone) {
-            *at = gone->next;
-            free(gone->out);
-            free(gone->in);
-            free(gone);
-            return;
-        }
+    struct window **at = &windows;
+    while (*at != gone)
+        at = &(*at)->next;
+    *at = gone->next;
+    free(gone);
 }
 
 /* -- requests --------------------------------------------------------------------------------- */
 
-enum completes { NOTHING_ARRIVES, MESSAGE_ARRIVES, DATA_ARRIVE };
+enum completes { NOTHING_ARRIVES, MESSAGE_ARRIVES };
 
 struct request {
     MPI_Request handle;

@@ -8,7 +8,7 @@ static struct {
     char *recorded; /* what to say when it is done */
     char *error;    /* the exception that ended the program, or NULL */
     long process;
-    int status, has_status, patience_ms;
+    int patience_ms;
     int64_t exit_begun;
     int was_aborted;
 } setup;
@@ -32,15 +32,12 @@ static void write_header(void)
 {
     struct text text = {0};
     char library[8192] = "", host[256] = "";
-    int length, level = 0;
+    int length;
     PMPI_Get_library_version(library, &length);
-    PMPI_Query_thread(&level);
     gethostname(host, sizeof host - 1);
     library[strcspn(library, "\n")] = 0;
-    static const char *levels[] = {"single", "funneled", "serialized", "multiple"};
-    add_text(&text, "[\"header\",{%s\"rank\":%d,\"size\":%d,\"pid\":%d,\"begin\":%lld,",
-             setup.header, my_rank, world_size, (int)getpid(), (long long)begin_ns);
-    add_text(&text, "\"thread_level\":\"%s\",\"library\":", levels[level & 3]);
+    add_text(&text, "[\"header\",{%s\"rank\":%d,\"size\":%d,\"begin\":%lld,\"library\":",
+             setup.header, my_rank, world_size, (long long)begin_ns);
     add_quoted(&text, library);
     add_text(&text, ",\"host\":");
     add_quoted(&text, host);
@@ -141,22 +138,17 @@ static void begin_recording(void)
 static void write_end(const char *error)
 {
     struct text text = {0};
-    add_text(&text, "[\"end\",{\"exit\":%lld,\"initialized\":true,\"error\":",
+    add_text(&text, "[\"end\",{\"exit\":%lld,\"error\":",
              (long long)(setup.exit_begun ? setup.exit_begun : now()));
     add_quoted(&text, error);
-    add_text(&text, finalize_ns < 0 ? ",\"finalize\":null" : ",\"finalize\":%lld",
+    add_text(&text, finalize_ns < 0 ? ",\"finalize\":null}]" : ",\"finalize\":%lld}]",
              (long long)finalize_ns);
-    add_text(&text, setup.has_status ? ",\"status\":%d" : ",\"status\":null", setup.status);
-    add_text(&text, ",\"other_threads\":%lld,\"spawned\":%lld}]", (long long)others_calls,
-             (long long)spawns);
     write_text(&text);
 }
 
 static void aborted(int code)
 {
     char text[PATH_MAX + 200];
-    setup.status = code;
-    setup.has_status = 1;
     setup.was_aborted = 1;
     snprintf(text, sizeof text, "MPI_Abort(%d) by rank %d", code, my_rank);
     write_end(text);
@@ -281,12 +273,10 @@ int bsp_record_was_initialized(void)
 }
 
 /* The last that Python code does: no names of stacks from here on. */
-void bsp_record_python_ends(int has_status, int status, const char *error)
+void bsp_record_python_ends(const char *error)
 {
     python.name_stack = NULL;
     setup.error = strdup(error);
-    setup.has_status = has_status;
-    setup.status = status;
     setup.exit_begun = now();
 }
 

@@ -2,7 +2,7 @@
  * generate.py. */
 
 struct __attribute__((packed)) event {
-    uint16_t call, flags;
+    uint16_t call;
     int32_t comm, stack, partner, tag;
     int64_t object, bytes_out, bytes_in, enter, leave, cpu, cpu_leave, ready, ready_leave;
     int64_t pickling, pickled_bytes;
@@ -20,7 +20,6 @@ struct __attribute__((packed)) done {
     int64_t bytes_in;
 };
 
-enum { IN_PLACE = 1, STARTS = 2, COMPLETES = 4, CREATES = 8, RAISED = 16 };
 enum { NOBODY = -1, PROC_NULL = -2, ANY_SOURCE = -3, ROOT = -4 };
 enum { UNKNOWN = -1, WORLD = 0, SELF = 1, NOT_READ = -1 };
 enum { READ_AFTER_NS = 30000, POLL_GAP_NS = 10000 };

@@ -35,11 +35,8 @@ static void arrived_at_last(struct call *c, const MPI_Status *status)
 
 static void exchanged(struct call *c, const MPI_Status *status)
 {
-    int source = code_of(status->MPI_SOURCE);
     c->row->bytes_in = received(status);
-    add_part(c, c->row->partner, c->row->bytes_out, 0);
-    add_part(c, source, 0, c->row->bytes_in);
-    add_done(c, 0, source, status->MPI_TAG, c->row->bytes_in);
+    add_done(c, 0, code_of(status->MPI_SOURCE), status->MPI_TAG, c->row->bytes_in);
 }
 
 static void found(struct call *c, int flag, const MPI_Status *status)
@@ -77,7 +74,6 @@ static void matched(struct call *c, MPI_Message message)
 static inline void started(struct call *c, MPI_Request *handle, enum completes completes)
 {
     struct request *request = new_request(*handle, completes);
-    c->row->flags |= STARTS;
     c->row->object = request ? request->number : 0;
 }
 
@@ -91,7 +87,6 @@ static void prepared(struct call *c, MPI_Request *handle, int start_call, enum c
     request->number = 0;
     request->start = *c->row;
     request->start.call = start_call;
-    request->start.flags |= STARTS;
     c->row->bytes_out = c->row->bytes_in = 0;
 }
 
@@ -105,7 +100,6 @@ static void starts(struct call *c, MPI_Request handle)
     struct event *row = c->row, *start = &request->start;
     request->number = ++last_number;
     row->object = request->number;
-    row->flags |= start->flags;
     row->comm = start->comm;
     row->partner = start->partner;
     row->tag = start->tag;
@@ -162,13 +156,11 @@ static void completed(struct call *c, MPI_Request before, const MPI_Status *stat
     struct request *request = find_request(before);
     if (!request || !request->number)
         return;
-    c->row->flags |= COMPLETES;
     if (request->completes == MESSAGE_ARRIVES)
         add_done(c, request->number, code_of(status->MPI_SOURCE), status->MPI_TAG,
                  cancelled(status) ? 0 : received(status));
     else
-        add_done(c, request->number, NOBODY, MPI_ANY_TAG,
-                 request->completes == DATA_ARRIVE ? received(status) : 0);
+        add_done(c, request->number, NOBODY, MPI_ANY_TAG, 0);
     if (request->persistent)
         request->number = 0;
     else
@@ -223,14 +215,6 @@ static int role_of(struct call *c, int root)
     return root == c->comm->rank ? IS_ROOT | IS_OTHER : IS_OTHER;
 }
 
-static inline int in_place(struct call *c, const void *buffer)
-{
-    if (buffer != MPI_IN_PLACE)
-        return 0;
-    c->row->flags |= IN_PLACE;
-    return 1;
-}
-
 static inline void moves(struct call *c, int64_t out, int64_t in)
 {
     c->row->bytes_out = out;
@@ -250,7 +234,7 @@ static void broadcasts(struct call *c, int root, MPI_Count n, MPI_Datatype type)
 static void gathers(struct call *c, int to_root, int root, const void *mine, MPI_Count n,
                     MPI_Datatype type, MPI_Count root_n, MPI_Datatype root_type)
 {
-    int role = role_of(c, root), placed = in_place(c, mine);
+    int role = role_of(c, root), placed = mine == MPI_IN_PLACE;
     int64_t all = role & IS_ROOT ? peers(c->comm) * volume(root_n, root_type) : 0;
     int64_t block = !(role & IS_OTHER) ? 0 : placed ? volume(root_n, root_type) : volume(n, type);
     moves(c, to_root ? block : all, to_root ? all : block);
@@ -259,11 +243,10 @@ static void gathers(struct call *c, int to_root, int root, const void *mine, MPI
 static void gathers_v(struct call *c, int to_root, int root, const void *mine, MPI_Count n,
                       MPI_Datatype type, struct counts root_n, MPI_Datatype root_type)
 {
-    int role = role_of(c, root), placed = in_place(c, mine);
+    int role = role_of(c, root), placed = mine == MPI_IN_PLACE;
     int64_t all = 0, block = 0;
     for (int i = 0; role & IS_ROOT && i < peers(c->comm); i++) {
         int64_t bytes = volume(count_at(root_n, i), root_type);
-        add_part(c, i, to_root ? 0 : bytes, to_root ? bytes : 0);
         all += bytes;
         if (placed && i == c->comm->rank)
             block = bytes;
@@ -277,17 +260,16 @@ static void allgathers(struct call *c, const void *mine, MPI_Count n, MPI_Dataty
                        MPI_Count all_n, MPI_Datatype all_type)
 {
     int64_t block = volume(all_n, all_type);
-    moves(c, in_place(c, mine) ? block : volume(n, type), peers(c->comm) * block);
+    moves(c, mine == MPI_IN_PLACE ? block : volume(n, type), peers(c->comm) * block);
 }
 
 static void allgathers_v(struct call *c, const void *mine, MPI_Count n, MPI_Datatype type,
                          struct counts all_n, MPI_Datatype all_type)
 {
-    int placed = in_place(c, mine);
+    int placed = mine == MPI_IN_PLACE;
     int64_t all = 0, block = placed ? 0 : volume(n, type);
     for (int i = 0; i < peers(c->comm); i++) {
         int64_t bytes = volume(count_at(all_n, i), all_type);
-        add_part(c, i, 0, bytes);
         all += bytes;
         if (placed && i == c->comm->rank)
             block = bytes;
@@ -299,7 +281,7 @@ static void all_to_all(struct call *c, const void *mine, MPI_Count n, MPI_Dataty
                        MPI_Count in_n, MPI_Datatype in_type)
 {
     int64_t in = peers(c->comm) * volume(in_n, in_type);
-    moves(c, in_place(c, mine) ? in : peers(c->comm) * volume(n, type), in);
+    moves(c, mine == MPI_IN_PLACE ? in : peers(c->comm) * volume(n, type), in);
 }
 
 /* One type for all, or one for each. */
@@ -316,7 +298,7 @@ static inline int64_t volume_at(struct counts counts, struct types types, int i)
 static void all_to_all_v(struct call *c, const void *mine, struct counts n, struct types types,
                          struct counts in_n, struct types in_types)
 {
-    int placed = in_place(c, mine);
+    int placed = mine == MPI_IN_PLACE;
     int64_t all_out = 0, all_in = 0;
     for (int i = 0; i < peers(c->comm); i++) {
         int64_t in = volume_at(in_n, in_types, i);
@@ -328,34 +310,29 @@ static void all_to_all_v(struct call *c, const void *mine, struct counts n, stru
     moves(c, all_out, all_in);
 }
 
-static void reduces(struct call *c, int root, const void *mine, MPI_Count n, MPI_Datatype type)
+static void reduces(struct call *c, int root, MPI_Count n, MPI_Datatype type)
 {
     int role = role_of(c, root);
-    if (role & IS_ROOT)
-        in_place(c, mine);
     moves(c, role & IS_OTHER ? volume(n, type) : 0, role & IS_ROOT ? volume(n, type) : 0);
 }
 
-static void combines(struct call *c, const void *mine, MPI_Count n, MPI_Datatype type)
+static void combines(struct call *c, MPI_Count n, MPI_Datatype type)
 {
-    in_place(c, mine);
     moves(c, volume(n, type), volume(n, type));
 }
 
-static void combines_earlier(struct call *c, const void *mine, MPI_Count n, MPI_Datatype type)
+static void combines_earlier(struct call *c, MPI_Count n, MPI_Datatype type)
 {
-    combines(c, mine, n, type);
+    combines(c, n, type);
     if (c->comm && c->comm->rank == 0)
         c->row->bytes_in = 0;
 }
 
-static void reduces_parts(struct call *c, const void *mine, struct counts n, MPI_Datatype type)
+static void reduces_parts(struct call *c, struct counts n, MPI_Datatype type)
 {
     int64_t all = 0, block = 0;
-    in_place(c, mine);
     for (int i = 0; c->comm && i < c->comm->size; i++) {
         int64_t bytes = volume(count_at(n, i), type);
-        add_part(c, i, bytes, 0);
         all += bytes;
         if (i == c->comm->rank)
             block = bytes;
@@ -363,9 +340,8 @@ static void reduces_parts(struct call *c, const void *mine, struct counts n, MPI
     moves(c, all, block);
 }
 
-static void reduces_blocks(struct call *c, const void *mine, MPI_Count n, MPI_Datatype type)
+static void reduces_blocks(struct call *c, MPI_Count n, MPI_Datatype type)
 {
-    in_place(c, mine);
     moves(c, c->comm ? c->comm->size * volume(n, type) : 0, volume(n, type));
 }
 
@@ -399,10 +375,8 @@ static void makes(struct call *c, MPI_Comm *made, enum made by)
 {
     if (c->comm && by == BY_ALL)
         c->comm->children++;
-    if (*made == MPI_COMM_NULL)
-        return;
-    c->row->flags |= CREATES;
-    new_comm(*made, c->comm, by);
+    if (*made != MPI_COMM_NULL)
+        new_comm(*made, c->comm, by);
 }
 
 static void copies(struct call *c, MPI_Comm *made, MPI_Request *request)
@@ -411,64 +385,44 @@ static void copies(struct call *c, MPI_Comm *made, MPI_Request *request)
     if (!c->comm)
         return;
     c->comm->children++;
-    c->row->flags |= CREATES;
     new_copy(*made, c->comm);
 }
 
 static void spawned(void)
 {
-    if (!spawns++ && my_rank == 0)
+    static int times;
+    if (!times++ && my_rank == 0)
         say("the programs that MPI_Comm_spawn starts are not recorded");
 }
 
 /* -- windows ---------------------------------------------------------------------------------- */
 
-static struct held *on_held(struct call *c, uintptr_t handle, int is_file)
+static struct window *on_window(struct call *c, MPI_Win handle)
 {
-    struct held *held = find_held(handle, is_file);
-    if (held) {
-        c->row->object = held->number;
-        c->comm = held->comm;
-        c->row->comm = held->comm ? held->comm->number : UNKNOWN;
+    struct window *window = find_window(handle);
+    if (window) {
+        c->row->object = window->number;
+        c->comm = window->comm;
+        c->row->comm = window->comm ? window->comm->number : UNKNOWN;
     }
-    return held;
+    return window;
 }
 
-static void opened(struct call *c, uintptr_t handle, int is_file)
+static void opened(struct call *c, MPI_Win handle)
 {
-    struct held *held = hold(handle, is_file, c->comm);
-    c->row->object = held ? held->number : 0;
+    struct window *window = new_window(handle, c->comm);
+    c->row->object = window ? window->number : 0;
 }
 
-static void accesses(struct call *c, MPI_Win win, int rank, int64_t out, int64_t in)
+static void on_target(struct call *c, MPI_Win handle, int rank)
 {
-    struct held *held = on_held(c, (uintptr_t)win, 0);
+    on_window(c, handle);
     c->row->partner = code_of(rank);
-    if (rank < 0)
-        return;
-    moves(c, out, in);
-    if (held && held->out && rank < held->comm->size) {
-        held->out[rank] += out;
-        held->in[rank] += in;
-    }
 }
 
-/* An epoch ends, towards one process or towards all. */
-static void epoch_ends(struct call *c, MPI_Win win, int rank)
+static void accesses(struct call *c, MPI_Win handle, int rank, int64_t out, int64_t in)
 {
-    struct held *held = on_held(c, (uintptr_t)win, 0);
+    on_target(c, handle, rank);
     if (rank >= 0)
-        c->row->partner = rank;
-    for (int i = 0; held && held->out && i < held->comm->size; i++)
-        if (rank < 0 || rank == i) {
-            add_part(c, i, held->out[i], held->in[i]);
-            held->out[i] = held->in[i] = 0;
-        }
-}
-
-static void locks(struct call *c, MPI_Win win, int rank, int kind)
-{
-    on_held(c, (uintptr_t)win, 0);
-    c->row->partner = code_of(rank);
-    c->row->tag = kind == MPI_LOCK_EXCLUSIVE;
+        moves(c, out, in);
 }
