@@ -28,7 +28,6 @@ from bsplib.backends.members import Members
 from bsplib.core.clock import Clock
 from bsplib.core.entries import Block, PrivateMemory
 from bsplib.core.meeting import Meeting
-from bsplib.core.protocols import Staging
 
 Found = TypeVar("Found")
 
@@ -92,12 +91,16 @@ class Port(ABC):
     nprocs: int
     members: Members
     """Pids in the root group of the group's processes, by pid."""
+    meeting: Meeting
+    """The meetings of the group, by which supersteps end."""
+    staging: Any
+    """What the core tells that a superstep with staged values ends, and asks itself for memory
+    where all processes share it: see :class:`bsplib.core.protocols.Staging`. Without shared memory
+    this port."""
     clock: Clock | None = None
     """The clock of this process where its time is virtual."""
-
-    def now(self) -> int:
-        """Return this process's time in ns."""
-        return time.perf_counter_ns()
+    now: Callable[[], int] = time.perf_counter_ns
+    """Returns this process's time in ns."""
 
     def align_clocks(self, *, again: bool) -> Alignment | None:  # noqa: ARG002  # there is nothing to align
         """Compare the clocks of all processes of a run, which call it together.
@@ -118,10 +121,6 @@ class Port(ABC):
 
     def in_turn(self) -> None:  # noqa: B027  # not abstract: real processes come when they come
         """Wait, in virtual time, until no other process can do anything at an earlier time."""
-
-    @abstractmethod
-    def meeting(self) -> Meeting:
-        """Return the meetings of the group, by which supersteps end; always the same object."""
 
     def send_buffer_memory(self) -> Callable[[int], Block]:
         """Return the function that allocates memory for send buffers of this process.
@@ -150,10 +149,6 @@ class Port(ABC):
         """
         return None
 
-    def staging(self) -> Staging:
-        """Return what knows the staged values of this process; always the same object."""
-        return self
-
     @abstractmethod
     def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:
         """Return memory for a payload of this superstep, to be filled before it ends.
@@ -164,10 +159,6 @@ class Port(ABC):
                 do, which is asked for only where all of them share memory.
             message: it is fetched after the end of the superstep, too.
         """
-
-    def reserve(self, nbytes: int, *, message: bool = False) -> int:
-        (_, where, _), _ = self.stage(nbytes, -1, message=message)
-        return where
 
     @abstractmethod
     def fetch(self, handle: Handle) -> memoryview:

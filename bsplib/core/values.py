@@ -79,12 +79,23 @@ _CODES = {np.add: _SUM, np.multiply: _PRODUCT, np.minimum: _LEAST, np.maximum: _
 _NO_LENGTH = (1 << 64) - 1
 _LOGICAL = (np.logical_and, np.logical_or, np.logical_xor)
 _BITWISE = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
-_COLLECTIVES = ("broadcast", "gather", "allgather", "scatter", "alltoall", "split")
-_PLAIN = {operation: CollectiveTag(operation) for operation in _COLLECTIVES}
-_NUMBERS = {operation: CollectiveTag(operation, NUMBER) for operation in _COLLECTIVES}
-"""The tags of messages with arrays, and with numbers."""
 _IN_A_TREE = frozenset((*_CODES, *_LOGICAL, *_BITWISE))
 """What combines values in a tree over neighbouring ranges of pids; all else does from the left."""
+
+
+class _Tags(dict[str, CollectiveTag]):
+    """Tags with one header, by the name of the collective; each is made once."""
+
+    def __init__(self, header: Any) -> None:
+        self._header = header
+
+    def __missing__(self, operation: str) -> CollectiveTag:
+        tag = self[operation] = CollectiveTag(operation, self._header)
+        return tag
+
+
+_PLAIN, _NUMBERS = _Tags(None), _Tags(NUMBER)
+"""The tags of messages with arrays, and with numbers."""
 
 
 class Fold:

@@ -168,7 +168,7 @@ class GroupState(Calls):
         port, recording = self._port, self._recording
         buffer = SendBuffer(port.pid, port.nprocs, port.send_buffer_memory())
         others = (self._supersteps, checks, self._terms.check)
-        engine = Engine(port.pid, port.nprocs, port.meeting(), buffer, *others)
+        engine = Engine(port.pid, port.nprocs, port.meeting, buffer, *others)
         recorder = None if recording is None else recording.observer
         engine.observe(port.clock, recorder, self._checking)
         return engine

@@ -57,7 +57,7 @@ class Supersteps:
         """Entries that answer the gets of this superstep, by process, in the order of the gets."""
         self.changes = registry.changes
         """The registry's own list of what it will announce at the next global sync."""
-        self.staging = port.staging()
+        self.staging = port.staging
         """The staged values of this process."""
         self.tag_size: int | None = None
         """Bytes of every tag; None where the program has not called set_tagsize."""

@@ -102,7 +102,7 @@ def run_task(
     if records is not None:
         _load_recording()  # before time 0, so that it is no part of the first superstep
     alignment = port.align_clocks(again=records is not None)
-    meeting, ready_ns = port.meeting(), port.now()
+    meeting, ready_ns = port.meeting, port.now()
     meeting.meet(0, 0, ready_ns)  # time 0: all processes have arrived
     port.end_superstep()
     if port.clock is None:
@@ -188,7 +188,7 @@ def _run_with_records(
     with opened(records, port.pid) as folder, closing(Spool(folder, port.pid)) as spool:
         if alignment is not None:
             spool.define_host(Host(alignment.host, alignment.bound_ns, own_cores()))
-        began_ns = port.meeting().released
+        began_ns = port.meeting.released
         if is_virtual:  # the virtual clock begins anew after the barrier
             moments = _Moments(began_ns, began_ns)
         spool.note(began=began_ns, started=moments.started_ns, ready=moments.ready_ns)

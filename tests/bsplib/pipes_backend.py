@@ -148,7 +148,8 @@ class PipesPort(Port):
         self.members = members
         self.released = 0
         self._mail = mail
-        self._meeting = SentMeeting(self)
+        self.meeting = SentMeeting(self)
+        self.staging = self
         self._key = key
         self._parent = parent
         self._others = [other for other in range(self.nprocs) if other != pid]
@@ -198,9 +199,6 @@ class PipesPort(Port):
         for pid in self._others:
             letter = Letter(self._key, kind, number, self._superstep, contents[pid], staged[pid])
             self._mail.send(self.members[pid], letter)
-
-    def meeting(self) -> SentMeeting:
-        return self._meeting
 
     def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
         number, self._exchanges = self._exchanges, self._exchanges + 1
@@ -256,7 +254,7 @@ class PipesPort(Port):
 
     def end_superstep(self) -> None:
         self._superstep += 1
-        self._meeting.end_superstep()
+        self.meeting.end_superstep()
         self._here_before, self._here = self._here, {}
 
     # -- oblivious supersteps ---------------------------------------------------------------
@@ -270,7 +268,7 @@ class PipesPort(Port):
         self._send_all("oblsync", self._collector.ended, posts)
         self._collector.end_superstep(stamp)
         arrived = self._collector.collect(expected)
-        self._meeting.released = self._collector.released
+        self.meeting.released = self._collector.released
         return arrived
 
     def look(self, number: int, pids: Collection[int]) -> dict[int, Post]:

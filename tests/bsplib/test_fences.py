@@ -206,7 +206,7 @@ def by_oblivious_exchanges(port, other):
 
 def in_a_sub_group(port, other):
     sub = port.split(0, 0, [0, 1])
-    send_buffer, meeting = SendBuffer(port.pid, 2, sub.send_buffer_memory()), sub.meeting()
+    send_buffer, meeting = SendBuffer(port.pid, 2, sub.send_buffer_memory()), sub.meeting
     send_buffer.reserve(other, 0, 0, INLINE_BYTES)  # too large for an inline entry
     sub.stage(400, other)
     meeting.meet(NOTE, send_buffer.complete(meeting.inline_address()), 7)
@@ -214,7 +214,7 @@ def in_a_sub_group(port, other):
     sub.end_superstep()
     sub.close()
     for _ in range(3):  # it sees here that the other one has left, too
-        port.meeting().meet(NOTE, 0, 0)
+        port.meeting.meet(NOTE, 0, 0)
         port.end_superstep()
 
 

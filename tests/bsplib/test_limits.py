@@ -239,7 +239,7 @@ def test_the_first_hpput_into_an_array_needs_no_memory_but_the_array(run):
         x = bsp.zeros(size, np.uint8)
         right = (bsp.pid + 1) % bsp.nprocs
         bsp.sync()
-        while not bsp._port.meeting().has_delivered(right):
+        while not bsp._port.meeting.has_delivered(right):
             time.sleep(0.001)
         before = _blocks(bsp)
         bsp.hpput(right, np.full(size, 7, np.uint8), x)

@@ -28,7 +28,7 @@ MOST_AHEAD = 64
 """Oblivious posts that a rank sends to another one which has not read them."""
 _CREDIT = MOST_AHEAD // 2
 """Number of posts that are credited at once."""
-_TURNS = 4
+_BUFFERS = 4
 """Buffers of heads that are sent to many; they are used in turn."""
 _MOST_LEFT = 4096
 """Groups of which a rank remembers that it has left them."""
@@ -111,8 +111,8 @@ class Link:
             comm.Recv_init((buffer, MPI.BYTE), rank, HEADS)
             for buffer, rank in zip(self._came, self._others, strict=True)
         ]
-        self._to_many = [_HeadToMany(comm) for _ in range(_TURNS)]
-        self._turn = 0
+        self._to_many = [_HeadToMany(comm) for _ in range(_BUFFERS)]
+        self._next_buffer = 0
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -288,12 +288,12 @@ class Link:
 
     def send_to_many(self, head: bytes, requests: list[list[MPI.Request]]) -> None:
         """Send a head without a body to several ranks."""
-        turn = self._turn
-        self._turn = (turn + 1) % _TURNS
-        many = self._to_many[turn]
+        number = self._next_buffer
+        self._next_buffer = (number + 1) % _BUFFERS
+        many = self._to_many[number]
         if not many.is_sent():
             self.wait(many.is_sent)
-        many.send(head, requests[turn])
+        many.send(head, requests[number])
 
     def heads_are_sent(self) -> bool:
         """Tell whether all heads to many have been handed over to MPI for good.

@@ -160,10 +160,10 @@ class MeetingsOfMany(Meetings):
             self._posting.send_the_rest()
         came_at = link.clocks.sent(stamp)
         gathering = Gathering(membership.pid, membership.nprocs, flags, came_at, entries.keys())
-        for turn in range(rounds_of(membership.nprocs)):
-            self._pass_on(gathering, number, turn)
-            came = self._await_round(number, turn)
-            gathering.take(turn, came.body or b"", came.head.stamp)
+        for round_number in range(rounds_of(membership.nprocs)):
+            self._pass_on(gathering, number, round_number)
+            came = self._await_round(number, round_number)
+            gathering.take(round_number, came.body or b"", came.head.stamp)
         posts, count = self._inbox.meetings[number], gathering.count()
         link.wait(lambda: len(posts) == count, for_heads=True)
         self._end(number)
@@ -174,24 +174,24 @@ class MeetingsOfMany(Meetings):
         full = sorted((membership.pid_of(rank), post) for rank, post in posts.items())
         return self._opened(full, gathering.all_flags())
 
-    def _pass_on(self, gathering: Gathering, number: int, turn: int) -> None:
-        body = gathering.to_pass_on(turn)
+    def _pass_on(self, gathering: Gathering, number: int, round_number: int) -> None:
+        body = gathering.to_pass_on(round_number)
         membership = self._membership
         first, middle = (self._link.run, ROUND, 0, 0), (membership.label, number)
-        last = membership.superstep, len(body), turn, gathering.latest
+        last = membership.superstep, len(body), round_number, gathering.latest
         head = heads.pack(*first, *middle, *last)
-        rank = membership.members[(membership.pid + (1 << turn)) % membership.nprocs]
+        rank = membership.members[(membership.pid + (1 << round_number)) % membership.nprocs]
         self._posting.sends.start(head + body, rank, HEADS)
 
-    def _await_round(self, number: int, turn: int) -> Post:
+    def _await_round(self, number: int, round_number: int) -> Post:
         """Wait for the head of a round, and return it."""
         membership = self._membership
-        pid = (membership.pid - (1 << turn)) % membership.nprocs
+        pid = (membership.pid - (1 << round_number)) % membership.nprocs
         rank, came = membership.members[pid], self._inbox.rounds
 
         def suspect() -> None:
             self._oblivious.collector.read_late()
-            if (number, turn) not in came:
+            if (number, round_number) not in came:
                 self._absence.suspect_one(pid)
 
         def ask() -> None:
@@ -201,8 +201,8 @@ class MeetingsOfMany(Meetings):
                 self._absence.say_where()
 
         self._said_where = False
-        self._link.wait(lambda: (number, turn) in came, suspect, ask, for_heads=True)
-        post = came.pop((number, turn))
+        self._link.wait(lambda: (number, round_number) in came, suspect, ask, for_heads=True)
+        post = came.pop((number, round_number))
         if post.head.superstep != membership.superstep:
             raise are_apart(rank, membership.members[membership.pid])
         return post

@@ -21,7 +21,6 @@ from bsplib.backends.mpi.membership import Membership
 from bsplib.backends.mpi.oblivious import Oblivious
 from bsplib.backends.mpi.payloads import Payloads, Posting
 from bsplib.backends.sent import SentMeeting
-from bsplib.core.meeting import Meeting
 from bsplib.errors import BspError, OutOfSharedMemoryError
 
 _ALIGNMENT = 64
@@ -67,7 +66,8 @@ class MpiPort(Port):
         self.released = 0
         self._membership = membership
         self._link = membership.link
-        self._meeting = SentMeeting(self)
+        self.meeting = SentMeeting(self)
+        self.staging = self
         self._payloads = Payloads(membership)
         self._posting = Posting(membership, self._payloads)
         self._oblivious = Oblivious(membership, self._payloads, self._posting)
@@ -79,9 +79,6 @@ class MpiPort(Port):
         return self._link.align_clocks(self.nprocs, again=again)
 
     # -- memory and payloads ----------------------------------------------------------------
-
-    def meeting(self) -> Meeting:
-        return self._meeting
 
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
         try:
@@ -117,7 +114,7 @@ class MpiPort(Port):
         self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         arrived = self._oblivious.exchange(entries, expected, stamp)
-        self._meeting.released = self._oblivious.collector.released
+        self.meeting.released = self._oblivious.collector.released
         return arrived
 
     @with_own_errors
@@ -130,7 +127,7 @@ class MpiPort(Port):
         self._posting.finish()
         self._payloads.end_superstep()
         membership = self._membership
-        self._meeting.end_superstep()
+        self.meeting.end_superstep()
         membership.superstep += 1
         if membership.parent is None:
             self._link.superstep = membership.superstep

@@ -10,7 +10,6 @@ needed. PROTOCOL.md argues why this is right.
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -42,18 +41,17 @@ class ShmPort(Port):
         self.pid = members.pid
         self.nprocs = members.nprocs
         self.members = members.roots
-        self.now = time.perf_counter_ns  # type: ignore[method-assign]  # saves a call
         self._context = context
         self._segment = context.segment
         self._members = members
         waiter, areas = context.waiting.waiter, context.nprocs
-        self._meeting = self.MEETING(members.pid, members.nprocs, areas, self, waiter)
-        members.meeting = self._meeting
+        self.meeting = self.MEETING(members.pid, members.nprocs, areas, self, waiter)
+        members.meeting = self.meeting
         self._has_entered = False  # the control block may be there: a sub-group enters its parents
         self._oblivious = self.OBLIVIOUS(members)
-        self._leases = Leases(context.memory, members, self._oblivious)
-        self._meeting.leases = self._leases.held
-        self._left_over = self._meeting.left_over = context.left_over
+        self.staging = self._leases = Leases(context.memory, members, self._oblivious)
+        self.meeting.leases = self._leases.leases
+        self._left_over = self.meeting.left_over = context.left_over
 
     @classmethod
     def of_root(cls, context: ProcessContext) -> Self:
@@ -85,9 +83,6 @@ class ShmPort(Port):
     def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview:  # noqa: ARG002  # all lie in one segment
         return self._segment.view(shared_address, nbytes)
 
-    def staging(self) -> Leases:
-        return self._leases
-
     def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:  # noqa: ARG002  # all can fetch it
         start = self._leases.reserve(nbytes, message=message)
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
@@ -98,9 +93,6 @@ class ShmPort(Port):
 
     # -- meetings of all ------------------------------------------------------------
 
-    def meeting(self) -> SharedMeeting:
-        return self._meeting
-
     def send_buffer_memory(self) -> Callable[[int], Block]:
         return self._leases.block_of_send_buffer
 
@@ -110,7 +102,7 @@ class ShmPort(Port):
         """Enter the group before the first post, and look at late posts."""
         if not self._has_entered:
             self._enter()
-        self._meeting.has_to_prepare = self._oblivious.collector.ended > 0
+        self.meeting.has_to_prepare = self._oblivious.collector.ended > 0
         self._oblivious.read_everything()
 
     def find_others(self) -> None:
@@ -120,7 +112,7 @@ class ShmPort(Port):
         for pid in reversed(members.others):
             self._wait_until(functools.partial(members.find, pid), pid)
         for pid in members.others:
-            self._meeting.know(pid, *self._addresses(members.find(pid)))
+            self.meeting.know(pid, *self._addresses(members.find(pid)))
 
     def wait_for(self, pid: int, cell: int, floor: int) -> None:
         """Wait until another process has posted; the meeting has looked for it in vain so far.
@@ -157,9 +149,9 @@ class ShmPort(Port):
 
     def after_posts(self) -> None:
         """Do what only some meetings need, after all processes have posted."""
-        if self._meeting.has_to_prepare:
+        if self.meeting.has_to_prepare:
             self._oblivious.read_everything()  # all earlier posts are visible now
-        if self._leases.held:
+        if self._leases.leases:
             self._leases.all_have_met()
         if self._left_over:
             self._context.reclaim_left_groups()
@@ -180,11 +172,11 @@ class ShmPort(Port):
         self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         self.prepare()
-        self._meeting.has_to_prepare = True  # from now on: late posts have to be looked at
+        self.meeting.has_to_prepare = True  # from now on: late posts have to be looked at
         self._oblivious.post(entries, self._leases.reserve, stamp)
         arrived = self._oblivious.collector.collect(expected)
-        self._meeting.oblivious = self._oblivious.latest
-        self._meeting.released = self._oblivious.collector.released
+        self.meeting.oblivious = self._oblivious.latest
+        self.meeting.released = self._oblivious.collector.released
         return arrived
 
     # -- supersteps and sub-groups ------------------------------------------------------
@@ -201,7 +193,7 @@ class ShmPort(Port):
         """Take a control block, by which the others find this process in the group."""
         self._has_entered = True
         self._members.enter()
-        self._meeting.enter(*self._addresses(self._members.block))
+        self.meeting.enter(*self._addresses(self._members.block))
 
     def begin_anew(self) -> bool:
         """Make this port of the root group ready for another run of a pool.
@@ -215,7 +207,7 @@ class ShmPort(Port):
         if self._oblivious.collector.ended or self._members.superstep > _MOST_SUPERSTEPS:
             return False
         self._leases.begin_anew()
-        self._meeting.gets.clear()
+        self.meeting.gets.clear()
         self._members.begin_anew()
         return True
 

@@ -163,7 +163,7 @@ class Leases:
     """
 
     def __init__(self, memory: ProcessMemory, members: Membership, oblivious: Oblivious) -> None:
-        self.held: list[Lease] = []
+        self.leases: list[Lease] = []
         """The leases of earlier supersteps. The meeting has the list, too: it calls back while
         there are any."""
         self._open: StagingBuffer | None = None
@@ -216,27 +216,27 @@ class Leases:
         """
         if self._open is None:
             return
-        if len(self.held) > 1:
+        if len(self.leases) > 1:
             consumed = self._oblivious.least_consumed()
             self._end(lambda lease: lease.oblivious <= consumed)
         superstep = self._meeting.superstep
         synced = self._oblivious.latest != superstep
         last_read = superstep if synced else _NOT_YET
-        self.held.append(Lease(last_read, self._oblivious.collector.ended + synced, self._open))
+        self.leases.append(Lease(last_read, self._oblivious.collector.ended + synced, self._open))
         self._close_staging_buffer()
 
     def all_have_met(self) -> None:
         """End the leases of earlier supersteps: all processes have come to this sync."""
         superstep = self._meeting.superstep
         still = []
-        for lease in self.held:  # one pass, since this is part of every long superstep
+        for lease in self.leases:  # one pass, since this is part of every long superstep
             if lease.last_read < superstep:
                 self._memory.give(lease.staging_buffer)
             elif lease.last_read == _NOT_YET:
                 still.append(lease._replace(last_read=superstep))
             else:
                 still.append(lease)
-        self.held[:] = still
+        self.leases[:] = still
 
     def close(self) -> None:
         """Leave the group: the others may read what this process has posted until they leave.
@@ -250,7 +250,7 @@ class Leases:
 
     def all_have_left(self) -> None:
         """End all leases: no process reads any memory of the group."""
-        if self.held:
+        if self.leases:
             self._end(lambda _: True)
         for byte in self._send_buffers:
             self._memory.heap.release(byte)
@@ -258,7 +258,7 @@ class Leases:
 
     def begin_anew(self) -> None:
         """Forget all leases: a run has ended in all processes, and the heap has been cleared."""
-        self.held.clear()
+        self.leases.clear()
         self._send_buffers.clear()
         self._close_staging_buffer()
 
@@ -279,16 +279,16 @@ class Leases:
             return lease.last_read == last and not lease.staging_buffer.has_messages
 
         waits_for_delivery = self._meeting.waits_for_delivery
-        if any(map(is_delivered, self.held)) and all(
+        if any(map(is_delivered, self.leases)) and all(
             waits_for_delivery(pid, nbytes) for pid in self._members.others
         ):
             self._end(is_delivered)
 
     def _end(self, is_over: Callable[[Lease], bool]) -> None:
         still = []
-        for lease in self.held:
+        for lease in self.leases:
             if is_over(lease):
                 self._memory.give(lease.staging_buffer)
             else:
                 still.append(lease)
-        self.held[:] = still
+        self.leases[:] = still

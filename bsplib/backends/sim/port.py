@@ -132,6 +132,8 @@ class SimPort(Port):
         self._world = world
         self._process = process
         self.clock: Clock = process.clock
+        self.now = self.clock.now
+        self.staging = self
         self._key = key
         if key not in world.groups:
             world.groups[key] = _Group(Gathering(self.nprocs), [({}, {}) for _ in members])
@@ -141,19 +143,16 @@ class SimPort(Port):
         self._ended_alone = False  # this superstep, by an oblivious sync
         self._span = f"the sub-group of {named(members)}" if key else named(members)
         place = f"in a sync of {self._span}"
-        self._meeting = VirtualMeeting(
+        self.meeting = VirtualMeeting(
             pid, self._gathering, process, self.clock, world.rounds, self, place
         )
-        self._meeting.is_before_main = not key
+        self.meeting.is_before_main = not key
         self._collector = Collector(members, pid, self)
         self._read = 0  # oblivious supersteps of which nothing is left to be read
 
-    def now(self) -> int:
-        return self.clock.now()
-
     def superstep(self) -> int:
         """Return the superstep of the program, without the barrier before ``main``."""
-        return max(self._meeting.superstep - 2, 0)
+        return max(self.meeting.superstep - 2, 0)
 
     def in_turn(self) -> None:
         self.check_current()
@@ -183,8 +182,13 @@ class SimPort(Port):
         memory = np.empty(nbytes, np.uint8)
         where = address_of(memory)
         self._staged[0][where] = memory
-        self._meeting.has_staged = True
+        self.meeting.has_staged = True
         return (self.pid, where, nbytes), memory
+
+    def reserve(self, nbytes: int, *, message: bool = False) -> int:
+        """See :meth:`bsplib.core.protocols.Staging.reserve`."""
+        (_, where, _), _ = self.stage(nbytes, -1, message=message)
+        return where
 
     def fetch(self, handle: Handle) -> memoryview:
         _, where, nbytes = handle
@@ -212,9 +216,6 @@ class SimPort(Port):
 
     # -- meetings -----------------------------------------------------------------------
 
-    def meeting(self) -> VirtualMeeting:
-        return self._meeting
-
     def send_buffer_memory(self) -> Callable[[int], Block]:
         return self._group.memory.allocate
 
@@ -235,7 +236,7 @@ class SimPort(Port):
     def price(self) -> int:
         """Return the price of a superstep in ns, by the prices of the run."""
         prices = self._world.prices
-        transfers = list(starmap(Transfer, self._meeting.transfers()))
+        transfers = list(starmap(Transfer, self.meeting.transfers()))
         return _ns(prices.superstep(transfers, self.nprocs))
 
     def price_of_nothing(self) -> int:
@@ -249,7 +250,7 @@ class SimPort(Port):
     def check_together(self) -> None:
         """Raise unless all processes have come to a meeting after the same number of supersteps."""
         for pid in range(self.nprocs):
-            if self._meeting.superstep_of(pid) != self._meeting.superstep:
+            if self.meeting.superstep_of(pid) != self.meeting.superstep:
                 raise are_apart(self.members[pid], self.members[self.pid])
 
     # -- oblivious meetings ---------------------------------------------------------------
@@ -275,9 +276,9 @@ class SimPort(Port):
         group.waiting = []
         while not superstep.is_priced(self.pid) and not self._is_in_vain(superstep, expected):
             self.wait(number, ())
-        self._meeting.looks_back = True
+        self.meeting.looks_back = True
         arrived = collector.collect(expected)
-        self._meeting.released = collector.released
+        self.meeting.released = collector.released
         self.clock.advance_to(collector.released + _ns(superstep.price(self.pid)))
         return arrived
 
@@ -300,13 +301,13 @@ class SimPort(Port):
 
     def try_to_release(self) -> bool:
         """See :meth:`LeftGroup.try_to_release`: forget oblivious supersteps that are read."""
-        if self._meeting.looks_back:
+        if self.meeting.looks_back:
             read = self._collector.read_late()
             for number in range(self._read, read):
                 self._group.forget(number, self.nprocs)
             self._read = read
-            self._meeting.looks_back = not self._collector.has_read_all()
-        return not self._meeting.looks_back
+            self.meeting.looks_back = not self._collector.has_read_all()
+        return not self.meeting.looks_back
 
     def once(self, find: Callable[[], Found]) -> Found:
         group = self._group
@@ -322,15 +323,15 @@ class SimPort(Port):
     # -- supersteps and sub-groups --------------------------------------------------------
 
     def end_superstep(self) -> None:
-        self._meeting.end_superstep()
+        self.meeting.end_superstep()
         together = not self._ended_alone
         self._ended_alone = False
         # After an oblivious sync others may still read messages of the superstep before it.
-        if together and self._meeting.has_staged:
+        if together and self.meeting.has_staged:
             this, last = self._staged
             last.clear()
             self._staged = self._group.staged[self.pid] = last, this
-            self._meeting.has_staged = bool(this)
+            self.meeting.has_staged = bool(this)
 
     def split(self, ordinal: int, index: int, pids: Sequence[int]) -> SimPort:
         members = as_members([self.members[pid] for pid in pids])
@@ -339,7 +340,7 @@ class SimPort(Port):
 
     def close(self) -> None:
         if not self._key:
-            self._process.ended_ns = self._meeting.released
+            self._process.ended_ns = self.meeting.released
         if not self.try_to_release():
             self._process.left.append(self)
         self._group.left += 1
