@@ -159,7 +159,8 @@ class BookedWindow:
         self.window = window
         self.account = account
         self._ways = ways
-        self._origin = origin
+        self.origin = origin
+        """The origin of each record, with those of the halo."""
         self.tail = ways.tail()
         """What the next window needs of the paths."""
 
@@ -228,7 +229,7 @@ class BookedWindow:
         account, root = self.account, rows if root is None else root
         return RootRows(
             account.position[root],
-            self._origin[account.halo + root],
+            self.origin[account.halo + root],
             self.pid[root],
             np.full(len(rows), cause),
             self._ways.nodes.rank[self._ways.first + root],
@@ -249,7 +250,7 @@ class BookedWindow:
 
         These are keys, ``(origin - BEFORE) * nprocs + pid``, and sums of the shape (parts, keys).
         """
-        number = (self._origin[self.account.halo :] - BEFORE) * self.account.run.nprocs + self.pid
+        number = (self.origin[self.account.halo :] - BEFORE) * self.account.run.nprocs + self.pid
         found = rank_in_place(number)
         sums = np.zeros((len(PARTS), len(found)), np.int64)
         for part in np.flatnonzero(self.own.any(axis=1)).tolist():

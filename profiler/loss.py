@@ -33,12 +33,15 @@ from bsplib.profiler.kinds import (
     ROTATING,
     STEPS,
     SYSTEM,
+    UNEVEN,
 )
-from bsplib.profiler.mends import LIKE_OTHERS, WITHOUT_PICKLES
+from bsplib.profiler.mends import HALF, LIKE_OTHERS, WITHOUT_PICKLES
 from bsplib.profiler.survey import survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
 
     from bsplib.profiler.book import Book, WorstSuperstep
     from bsplib.profiler.callgraph import CallGraph
@@ -46,10 +49,12 @@ if TYPE_CHECKING:
     from bsplib.profiler.loss_lines import Stretch
     from bsplib.recording.records import Run
 
+    Floats = NDArray[np.float64]
+
 LEAST_SHARE = 0.05
 """A loss that is a smaller share of the time in ``main`` on a core has no sentence."""
-BOUND_SHARE = 0.3
-"""A run of whose time in ``main`` transfers, even or not, take this share is bound by them."""
+_BOUND_SHARE = 0.25
+"""A run that moves bytes for this share of the time in ``main`` is bound by them."""
 _MOST_PLACES = 200
 """Call stacks that are looked at for each part of the account, those that lose most."""
 FEW = 5
@@ -200,7 +205,7 @@ def on_core_ns(book: Book) -> int:
 
 _KIND_OF = {
     parts.IMBALANCE: "",
-    parts.TRANSFER_IMBALANCE: "",
+    parts.TRANSFER_IMBALANCE: UNEVEN,
     parts.BLOCKED: BLOCKED,
 }
 """The parts of the account whose losses have a place, and their kind where this is known before the
@@ -354,17 +359,22 @@ def savings_of(run: Run) -> list[Loss]:
     return found
 
 
-def transfers_of(callgraph: CallGraph, book: Book) -> list[Loss]:
-    """Return the places of which fewer bytes could save much, in a run that is bound by them."""
-    found, sums = list[Loss](), book.sums.by_origin
-    transfers, inside = sums[parts.TRANSFERS], on_core_ns(book)
-    if transfers.sum() + sums[parts.TRANSFER_IMBALANCE].sum() < BOUND_SHARE * inside:
+def transfers_of(callgraph: CallGraph, book: Book, moved_ns: Floats) -> list[Loss]:
+    """Return the places at which half the bytes save much, in a run that is bound by them.
+
+    Args:
+        callgraph: the call graph of the run.
+        book: its book.
+        moved_ns: for how long bytes were moved, by call stack.
+    """
+    found, inside = list[Loss](), on_core_ns(book)
+    if moved_ns.sum() < _BOUND_SHARE * inside:
         return found
     places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-    for origin in np.argsort(-transfers, kind="stable").tolist():
+    for origin in np.argsort(-moved_ns, kind="stable").tolist():
         places[callgraph.origins[origin].chain[-2:]].append(origin)
     for origins in places.values():
-        if (ns := int(transfers[origins].sum())) >= LEAST_SHARE * inside:
+        if (ns := int(HALF * moved_ns[origins].sum())) >= LEAST_SHARE * inside:
             loss = Loss(COMMUNICATION, ns, book.run.nprocs, PARTS[parts.TRANSFERS])
             loss.is_lost = False
             set_place(loss, callgraph, origins)

@@ -24,7 +24,6 @@ from bsplib.recording.records import Doing
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bsplib.profiler._sums import RunSums
     from bsplib.profiler.account import Account, Ints
     from bsplib.profiler.callgraph import Node
     from bsplib.profiler.lines import BookedSamples
@@ -137,22 +136,21 @@ class LossWindow:
     def __init__(
         self,
         account: Account,
-        sums: RunSums,
+        origin: Ints,
         booked: BookedSamples | None,
         samples: NDArray[np.void] | None,
     ) -> None:
-        """Find the origins of the records and the samples of a window.
+        """Find the samples of a window.
 
         Args:
             account: the account of the window.
-            sums: of the run, which know the origins.
+            origin: of its records without the halo.
             booked: what the samples of the run belong to; None where there are none.
             samples: these; None where it was not sampled.
         """
         self.account = account
         self.records = records = account.run.records
         self.steps = Steps(account)
-        origin = sums.origin_of(records[account.halo :])
         self.origin: Ints = np.append(np.full(account.halo, -1), origin)
         self.pid: Ints = records["pid"].astype(np.int64)
         self.row_of_sample: Ints | None = None

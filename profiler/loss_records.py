@@ -34,7 +34,6 @@ from bsplib.profiler.kinds import (
 )
 from bsplib.profiler.lines import LinePlace, book_samples
 from bsplib.profiler.loss import (
-    BOUND_SHARE,
     FEW,
     LEAST_SHARE,
     Loss,
@@ -153,8 +152,14 @@ def find(callgraph: CallGraph, book: Book) -> tuple[Loss, ...]:
     drafts, inside = drafts_of(callgraph, book), on_core_ns(book)
     least = LEAST_SHARE * inside
     # Several below ``LEAST_SHARE`` at one line may have a sentence together.
-    worth = [each for each in drafts if each.ns >= LEAST_TOLD * inside][:_MOST_LOOKED_AT]
-    together, transfers = _together(callgraph, worth), transfers_of(callgraph, book)
+    of_part = Counter[str | None]()
+    for each in drafts:
+        of_part[each.part] += each.ns
+    worth = [
+        each for each in drafts if of_part[each.part] >= least and each.ns >= LEAST_TOLD * inside
+    ][:_MOST_LOOKED_AT]
+    together = _together(callgraph, worth)
+    transfers = transfers_of(callgraph, book, of_all.moved_ns)
     if worth or transfers:
         records = LossRecords(book, [*worth, *together, *transfers], callgraph)
         for account in book.accounts():
@@ -169,13 +174,7 @@ def find(callgraph: CallGraph, book: Book) -> tuple[Loss, ...]:
     if book.run.samples is not None:
         worth = _joined(worth)
     rest = [each for each in drafts if not each.mended_ns]
-    moved = sum(each.ns for each in transfers) / HALF
-    is_bound = moved >= (BOUND_SHARE - LEAST_SHARE) * inside
-    told = [
-        each
-        for each in [*savings, *results_of(callgraph, book)]
-        if each.ns >= max(least, 1) and (is_bound or each.kind != COMMUNICATION)
-    ]
+    told = [each for each in [*savings, *results_of(callgraph, book)] if each.ns >= max(least, 1)]
     for loss in told:
         if loss.kind == SYSTEM and (faults := page_faults(callgraph)):
             loss.faults = sum(sum(faults[node].minor) for node in loss.nodes)
@@ -253,11 +252,16 @@ class LossRecords:
         self._samples = samples = book.whole_run.samples
         self._booked = None if samples is None else book_samples(book.whole_run)
         self._replay = Replay(book.whole_run, len(self._mends))
+        self.moved_ns = np.zeros(len(self._sums.origins))
+        """For how long the booked windows moved bytes, by call stack."""
 
     def add(self, booked: BookedWindow) -> None:
         """Take in the records of a window that is booked, and what they would take alone."""
-        self._replay.add_alone(booked.account, booked.account.computing.core)
-        self.add_account(booked.account)
+        account, fresh = booked.account, slice(booked.account.halo, None)
+        self._replay.add_alone(account, account.computing.core)
+        moved, origin = moved_ns(account)[fresh], booked.origin[fresh]
+        self.moved_ns += np.bincount(origin, moved, len(self.moved_ns))
+        self._add(account, origin)
 
     @property
     def alone_ns(self) -> int:
@@ -266,7 +270,10 @@ class LossRecords:
 
     def add_account(self, account: Account) -> None:
         """Take in the records of a window."""
-        window = LossWindow(account, self._sums, self._booked, self._samples)
+        self._add(account, self._sums.origin_of(account.run.records[account.halo :]))
+
+    def _add(self, account: Account, origin: Ints) -> None:
+        window = LossWindow(account, origin, self._booked, self._samples)
         before = np.zeros((len(self._mends), len(account.step)))
         after = np.zeros_like(before)
         for observed in self._observed:

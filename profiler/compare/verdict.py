@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.hosts import ProcessNames
-from bsplib.profiler.kinds import FAN_IN, FAN_OUT, FIXED, LEAST_TOLD, ONE_OFF, ROTATING, UNEVEN
+from bsplib.profiler.kinds import LEAST_TOLD, ROTATING
 
 if TYPE_CHECKING:
     from bsplib.profiler.compare.comparison import Compared, Comparison
@@ -73,18 +73,15 @@ def _time(comparison: Comparison) -> str:
 
 _PARTS = {
     "useful": "computes {} {}",
-    "imbalance": "loses {} {} waiting for {comp}",
+    "imbalance": "loses {} {} waiting for {whom}",
     "transfers": "exchanges data for {} {}",
-    "transfer_imbalance": "loses {} {} waiting for the transfers of {comm}",
+    "transfer_imbalance": "loses {} {} waiting for the transfers of {whom}",
     "latency": "takes {} {} to end supersteps",
     "blocked": "is blocked for {} {}",
     "core": "waits for a core for {} {}",
     "unexplained": "has {} {} that nothing explains",
 }
 """Texts for seconds and ``less`` or ``more``, by the part of the account that they mean."""
-
-_KINDS = {"comp": {FIXED, ROTATING, ONE_OFF}, "comm": {FAN_IN, FAN_OUT, UNEVEN}}
-"""The kinds of losses of computation and of bytes."""
 
 
 def _changes(comparison: Comparison, nodes: list[Compared]) -> list[Change]:
@@ -98,17 +95,18 @@ def _changes(comparison: Comparison, nodes: list[Compared]) -> list[Change]:
     for part, text in _PARTS.items():
         seconds = sum(node.change(part) for node in nodes)
         amount = fmt.seconds(abs(seconds)), "less" if seconds < 0 else "more"
-        whom = {it: _whom(comparison, nodes, seconds, _KINDS[it]) for it in _KINDS}
-        changes.append(Change(seconds, name, text.format(*amount, **whom)))
+        whom = _whom(comparison, nodes, seconds, part)
+        changes.append(Change(seconds, name, text.format(*amount, whom=whom)))
     return changes
 
 
-def _whom(comparison: Comparison, nodes: list[Compared], seconds: float, kinds: set[str]) -> str:
+def _whom(comparison: Comparison, nodes: list[Compared], seconds: float, part: str) -> str:
     """Say for whom the others wait in the run, before or after, in which more is lost."""
     book = comparison.before if seconds < 0 else comparison.after
     sides = [node.before if seconds < 0 else node.after for node in nodes]
     ids = {side.node.id for side in sides if side is not None}
-    found = (it for it in book.losses if it.kind in kinds and ids.intersection(it.chain[-1:]))
+    lost = (it for it in book.losses if it.is_lost and it.part == part)
+    found = (it for it in lost if ids.intersection(it.chain[-1:]))
     greatest = next(found, None)
     if greatest is None or not greatest.pids:
         return "others"
