@@ -58,7 +58,7 @@ from bsplib.profiler.account import (
 )
 from bsplib.profiler.costs import by_superstep
 from bsplib.profiler.paths import IdleShares, Paths, Tail
-from bsplib.profiler.survey import span_of, survey
+from bsplib.profiler.survey import root_count, span_of, survey
 from bsplib.profiler.window import windows
 from bsplib.recording.records import MAX_NUMBER
 from bsplib.recording.tables import ahead
@@ -105,7 +105,7 @@ PART_OF = (
     *(LATENCY, RECORDING, UNEXPLAINED, ENDS),
 )
 """Under which part of the account idle time of each cause is."""
-LOSS_CAUSES = 6
+LOSS_CAUSES = sum(part in LOST for part in PART_OF)
 """The first causes, which are losses."""
 _CAUSE_OF = {
     paths.COMP: COMP,
@@ -448,40 +448,6 @@ class RootSums:
         return sums.T
 
 
-class _Tails:
-    """Tails of paths at some windows of a run, from which it can be booked on."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, Tail] = {}
-        """By the first superstep of a window."""
-        self._apart = 1
-        self._end = self._passed = 0
-
-    def add(self, window: RunWindow, tail: Tail) -> None:
-        """Keep the tail before a window, maybe, if no later one was seen."""
-        superstep = int(window.root_supersteps().min())
-        # Elsewhere the halo is another one where the windows are read from here on.
-        fits = window.halo_steps == 1 and superstep - 1 in window.run.records["superstep"][:1]
-        if superstep <= self._end or not fits:
-            return
-        self._end = superstep
-        self._passed += 1
-        if self._passed % self._apart == 0:
-            self._known[superstep] = tail
-        if len(self._known) > _MOST_TAILS:
-            self._known = dict(list(self._known.items())[1::2])
-            self._apart *= 2
-
-    def last_until(self, superstep: int, first: tuple[int, Tail]) -> tuple[int, Tail]:
-        """Return the last one that is known until a superstep, with its own; or the first one."""
-        known = [each for each in self._known.items() if each[0] <= superstep]
-        return known[-1] if known else first
-
-
-_MOST_TAILS = 32
-"""A tail has up to some megabytes. In a run of 10^7 records some ten windows lie between two."""
-
-
 class Book:
     """The book of a run, or of a range of supersteps of its root group.
 
@@ -501,7 +467,8 @@ class Book:
         self._last: int | None = None
         if run.part_of is not None:
             self.whole_run, self._first, self._last = run.part_of
-        self._tails = _Tails()
+        self._tails: dict[int, Tail] = {}
+        """The paths that lead to some windows, by the first superstep of the window."""
         self.savings: LossRecords | None = None
         """What could be saved, as :func:`bsplib.profiler.loss_records.sum_up` has found it."""
 
@@ -521,16 +488,26 @@ class Book:
                 tail = Paths(account, np.full(len(account.run.records), BEFORE), tail).tail()
             tail = tail.outside(BEFORE)
         else:
-            begin, tail = self._tails.last_until(first, (begin, tail))
+            begin = max((each for each in self._tails if each <= first), default=begin)
+            tail = self._tails.get(begin, tail)
         for window, account in self._accounts(begin, self._last if last is None else last):
             if self._first == 0:
-                self._tails.add(window, tail)
+                self._keep_tail(window, tail)
             records, halo = account.run.records, account.halo if is_border else 0
             origin = np.append(np.full(halo, BEFORE), sums.origin_of(records[halo:]))
             ways = Paths(account, origin, tail)
             booked = BookedWindow(window, account, ways, origin)
             yield booked
             tail, is_border = booked.tail, False
+
+    def _keep_tail(self, window: RunWindow, tail: Tail) -> None:
+        """Keep the paths until a window, from which the run can be booked on, of every so many."""
+        superstep = int(window.root_supersteps().min())
+        # Elsewhere the halo is another one where the windows are read from here on.
+        fits = window.halo_steps == 1 and superstep - 1 in window.run.records["superstep"][:1]
+        apart = root_count(self.run) / _MOST_TAILS
+        if fits and superstep >= max(self._tails, default=0) + apart:
+            self._tails[superstep] = tail
 
     def accounts(self) -> Iterator[Account]:
         """Yield the account of one window after another, without what is booked."""
@@ -632,3 +609,5 @@ def book_of(run: Run, rates: Rates) -> Book:
 
 
 _BOOK = "book"
+_MOST_TAILS = 32
+"""A tail has up to some megabytes. In a run of 10^7 records some ten windows lie between two."""

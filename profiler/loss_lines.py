@@ -16,9 +16,10 @@ import numpy as np
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler._numbering import preceding, rank_in_place
+from bsplib.profiler.costs import group_sizes
 from bsplib.profiler.kinds import MOST, PICKLING, SYSTEM
 from bsplib.profiler.lines import LinePlace, places_of
-from bsplib.profiler.mends import Steps
+from bsplib.profiler.paths import ranks
 from bsplib.recording.records import Doing
 
 if TYPE_CHECKING:
@@ -150,7 +151,20 @@ class LossWindow:
         """
         self.account = account
         self.records = records = account.run.records
-        self.steps = Steps(account)
+        run = account.run
+        self.step, self.steps = account.step, len(account.h_max)
+        """For each record the number of its superstep, and how many there are.
+
+        Supersteps of sub-groups that one partition opened count as one, since the work of one
+        process of a sub-group can be given to those of another."""
+        if len(run.groups) > 1 and not run.is_interleaved:
+            self.step = ranks(run)[0].copy()
+            self.steps = len(rank_in_place(self.step))
+        sizes = group_sizes(run)[records["group"]] if run.is_interleaved else run.nprocs
+        self.size: Ints = np.broadcast_to(np.asarray(sizes), len(self.step))
+        """Among how many processes the work of each record can be shared."""
+        self.system = np.zeros(len(self.step))
+        """How long each record was in the system while it computed, from samples."""
         self.origin: Ints = np.append(np.full(account.halo, -1), origin)
         self.pid: Ints = records["pid"].astype(np.int64)
         self.row_of_sample: Ints | None = None
@@ -163,8 +177,8 @@ class LossWindow:
             self.seconds = booked.seconds[inside].sum(axis=1)
             is_computing = self.samples["doing"] == Doing.COMPUTING
             self.system_ns = self.samples["system"] * is_computing
-            np.add.at(self.steps.system, self.row_of_sample, self.system_ns)
-            np.minimum(self.steps.system, account.computing.core, out=self.steps.system)
+            np.add.at(self.system, self.row_of_sample, self.system_ns)
+            np.minimum(self.system, account.computing.core, out=self.system)
 
     @cached_property
     def stack_before(self) -> Ints:

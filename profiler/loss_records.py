@@ -341,7 +341,7 @@ class _Observed:
         elif loss.kind == MESSAGES:
             found = _small_messages(account)
         elif loss.kind == SYSTEM:
-            found = np.flatnonzero(window.steps.system)
+            found = np.flatnonzero(window.system)
         elif loss.kind == PICKLING:
             found = account.halo + np.flatnonzero(window.records["pickling"][account.halo :])
         elif loss.kind == CORE:
@@ -355,7 +355,7 @@ class _Observed:
             found = np.flatnonzero(np.isin(keys, self._wanted) & (window.origin >= 0))
         if len(found) == 0:
             return None
-        return LossRows(window.steps, found, is_rotating=loss.habit == ROTATING)
+        return LossRows(window, found, is_rotating=loss.habit == ROTATING)
 
     def add(self, window: LossWindow, loss: LossRows) -> None:
         """Take in its records in a window."""
@@ -370,8 +370,8 @@ class _Observed:
         else:
             is_blocked = self.loss.part == _WAIT
             longer = loss.blocked_above_others if is_blocked else loss.core_above_others
-        by_step = np.zeros(window.steps.count)
-        np.maximum.at(by_step, window.steps.of_record[loss.rows], longer[loss.rows])
+        by_step = np.zeros(window.steps)
+        np.maximum.at(by_step, window.step[loss.rows], longer[loss.rows])
         self._longer.append(by_step[by_step > 0])
         rows = loss.rows[longer[loss.rows] > 0]
         if self._inside is not None and self._anywhere is not None:
@@ -406,7 +406,7 @@ class _Observed:
         if self.loss.kind == STEPS:
             saved = parts_of.latency[rows]
         elif self.loss.kind == SYSTEM and self._inside is not None:
-            saved = np.round(window.steps.system[rows])
+            saved = np.round(window.system[rows])
             self._inside.add(window, rows)
         elif self.loss.kind == PICKLING:
             saved = pickling_ns(window.account)[rows]

@@ -9,18 +9,17 @@ or it becomes **as short as on the others**, which need not do more for it.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.profiler._numbering import rank_in_place, stable_order, starts
+from bsplib.profiler._numbering import stable_order, starts
 from bsplib.profiler.costs import (
     by_superstep,
     communication_ns,
     group_sizes,
     without_core_ns,
 )
-from bsplib.profiler.paths import ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,75 +28,40 @@ if TYPE_CHECKING:
 
     from bsplib.profiler._by_step import BySuperstep
     from bsplib.profiler.account import Account, Ints
+    from bsplib.profiler.loss_lines import LossWindow
 
     Floats = NDArray[np.float64]
     Bools = NDArray[np.bool_]
-
-
-class Saved(NamedTuple):
-    """What each record of a window takes less, in nanoseconds; negative for more."""
-
-    before: Floats
-    """Before its arrival."""
-    after: Floats
-    """After its release."""
-
-
-class Steps:
-    """The supersteps of a window, in which records of sub-groups stand side by side.
-
-    Supersteps of sub-groups that one partition opened count as one, since the work of one process
-    of a sub-group can be given to those of another.
-    """
-
-    def __init__(self, account: Account) -> None:
-        run = account.run
-        self.account = account
-        if len(run.groups) == 1 or run.is_interleaved:
-            self.of_record = account.step
-            self.count = len(account.h_max)
-        else:
-            self.of_record = ranks(run)[0].copy()
-            self.count = len(rank_in_place(self.of_record))
-        sizes = group_sizes(run)[run.records["group"]] if run.is_interleaved else run.nprocs
-        self.size: Ints = np.broadcast_to(np.asarray(sizes), len(self.of_record))
-        """Among how many processes the work of each record can be shared."""
-        self.system = np.zeros(len(self.of_record))
-        """How long each record was in the system while it computed, from samples."""
-
-    def marked(self, rows: Ints) -> Bools:
-        """Mark the supersteps of some records."""
-        found = np.zeros(self.count, bool)
-        found[self.of_record[rows]] = True
-        return found
+    Saved = tuple[Floats, Floats]
 
 
 class LossRows:
     """The records of a window that belong to a loss.
 
     Args:
-        steps: the supersteps of the window.
+        window: the window.
         rows: positions of the records.
         is_rotating: whether they are those of changing processes, so that all processes of a
             superstep are the others.
     """
 
-    def __init__(self, steps: Steps, rows: Ints, *, is_rotating: bool = False) -> None:
-        self.steps = steps
-        self.account = steps.account
-        self.records = steps.account.run.records
+    def __init__(self, window: LossWindow, rows: Ints, *, is_rotating: bool = False) -> None:
+        self.window = window
+        self.account, self.records = window.account, window.records
         self.rows = rows
         self.is_rotating = is_rotating
 
     @cached_property
     def steps_inside(self) -> Bools:
         """Marks the supersteps of these records."""
-        return self.steps.marked(self.rows)
+        found = np.zeros(self.window.steps, bool)
+        found[self.window.step[self.rows]] = True
+        return found
 
     @cached_property
     def inside(self) -> Bools:
         """Marks the records of all processes in the supersteps of these records."""
-        found: Bools = self.steps_inside[self.steps.of_record]
+        found: Bools = self.steps_inside[self.window.step]
         return found
 
     @cached_property
@@ -116,8 +80,8 @@ class LossRows:
             values: one for each record.
             shares: of what to take the mean; default: of the values.
         """
-        step, given = self.steps.of_record, values if shares is None else shares
-        means = np.bincount(step, given, self.steps.count)[step] / self.steps.size
+        window, given = self.window, values if shares is None else shares
+        means = np.bincount(window.step, given, window.steps)[window.step] / window.size
         return np.where(self.inside, values - means, 0.0)
 
     def above_others(self, values: Floats) -> Floats:
@@ -126,10 +90,10 @@ class LossRows:
         Where no other process has a record in the superstep, it does nothing there. Of changing
         processes only those are mended that stand out in their superstep.
         """
-        step = self.steps.of_record[self.rows]
+        step = self.window.step[self.rows]
         above = (values[self.rows] - self.usual(values)[step]).clip(min=0)
         if self.is_rotating:
-            most = np.zeros(self.steps.count)
+            most = np.zeros(self.window.steps)
             np.maximum.at(most, step, above)
             above[above < HALF * most[step]] = 0
         return self._spread(above)
@@ -142,13 +106,13 @@ class LossRows:
 
     def usual(self, values: Floats) -> Floats:
         """Return by superstep the median of the values of the others; 0 where there are none."""
-        step, rows = self.steps.of_record, self.others
+        step, rows = self.window.step, self.others
         order = rows[np.argsort(values[rows])]
         order = order[stable_order(step[order])]
         begins = starts(step[order])
         ends = np.append(begins[1:], len(order))
         low, high = (begins + ends - 1) // 2, (begins + ends) // 2
-        usual = np.zeros(self.steps.count)
+        usual = np.zeros(self.window.steps)
         usual[step[order[begins]]] = (values[order[low]] + values[order[high]]) / 2
         return usual
 
@@ -164,7 +128,7 @@ class LossRows:
         """Take from what follows the release first, and then from the calls."""
         tail = (self.records["end"] - self.records["released"]).astype(np.float64)
         after = np.minimum(saved_ns, tail)
-        return Saved(np.minimum(saved_ns - after, self.records["comm_calls"]), after)
+        return np.minimum(saved_ns - after, self.records["comm_calls"]), after
 
     # -- what the account says of each record ------------------------------------------------------
 
@@ -222,19 +186,19 @@ def excess_bytes(account: Account) -> list[Floats]:
 
 
 def _evenly_computed(loss: LossRows) -> Saved:
-    return Saved(loss.above_mean(loss.core), loss.nothing())
+    return loss.above_mean(loss.core), loss.nothing()
 
 
 def _computed_as_others(loss: LossRows) -> Saved:
-    return Saved(loss.core_above_others, loss.nothing())
+    return loss.core_above_others, loss.nothing()
 
 
 def _not_blocked(loss: LossRows) -> Saved:
-    return Saved(loss.only(loss.blocked), loss.nothing())
+    return loss.only(loss.blocked), loss.nothing()
 
 
 def _blocked_as_others(loss: LossRows) -> Saved:
-    return Saved(loss.blocked_above_others, loss.nothing())
+    return loss.blocked_above_others, loss.nothing()
 
 
 def _even_transfers(loss: LossRows) -> Saved:
@@ -245,9 +209,9 @@ def _even_transfers(loss: LossRows) -> Saved:
 def _transfers_as_others(loss: LossRows) -> Saved:
     """Let all take what the others move; what these records were longer in calls goes, too."""
     own, priced = loss.transfers
-    usual = loss.usual(own)[loss.steps.of_record]
-    price = loss.after(np.where(loss.inside, priced - usual, 0.0).clip(min=0))
-    return Saved(np.maximum(price.before, loss.above_others(loss.calls)), price.after)
+    usual = loss.usual(own)[loss.window.step]
+    before, after = loss.after(np.where(loss.inside, priced - usual, 0.0).clip(min=0))
+    return np.maximum(before, loss.above_others(loss.calls)), after
 
 
 HALF = 0.5
@@ -292,11 +256,11 @@ def _two_stages(loss: LossRows) -> Saved:
     size = group_sizes(account.run)[records["group"]]
     h_out, h_in = account.h_out_and_in
     if account.run.is_interleaved or int(size.max(initial=0)) < _LEAST_FOR_STAGES:
-        return Saved(loss.nothing(), loss.nothing())
+        return loss.nothing(), loss.nothing()
     by = by_superstep(account.run)
     alone = _from_one(by, size, h_out, h_in) | _from_one(by, size, h_in, h_out)
     if not alone.any():
-        return Saved(loss.nothing(), loss.nothing())
+        return loss.nothing(), loss.nothing()
     stages = 2 if account.rates.rule == "max" else 3
     h = stages * account.h_max[account.step] / size
     less = loss.transfers[1] - 1e9 * (account.rates.g * h + account.rates.l)
@@ -317,11 +281,11 @@ def _from_one(by: BySuperstep, size: Ints, giving: Floats, taking: Floats) -> Bo
 
 
 def _no_superstep(loss: LossRows) -> Saved:
-    return Saved(loss.nothing(), loss.only(loss.account.communication.latency))
+    return loss.nothing(), loss.only(loss.account.communication.latency)
 
 
 def _half_the_supersteps(loss: LossRows) -> Saved:
-    return Saved(loss.nothing(), loss.only(HALF * loss.account.communication.latency))
+    return loss.nothing(), loss.only(HALF * loss.account.communication.latency)
 
 
 CALL_NS = 5_000
@@ -331,23 +295,23 @@ CALL_NS = 5_000
 def _half_the_messages(loss: LossRows) -> Saved:
     moved = HALF * (communication_ns(loss.records) - without_core_ns(loss.records)[0])
     before, after = loss.after(loss.only(moved))
-    return Saved(before + loss.only(HALF * np.minimum(loss.core, CALL_NS)), after)
+    return before + loss.only(HALF * np.minimum(loss.core, CALL_NS)), after
 
 
 def _own_cores(loss: LossRows) -> Saved:
     waited = loss.account.computing.waited.astype(np.float64)
-    return Saved(waited, loss.account.communication.core.astype(np.float64))
+    return waited, loss.account.communication.core.astype(np.float64)
 
 
 def _without_pickling(loss: LossRows) -> Saved:
     pickling = loss.only(pickling_ns(loss.account))
     if loss.account.run.is_interleaved:
-        return Saved(pickling, loss.nothing())
+        return pickling, loss.nothing()
     return loss.after(pickling)
 
 
 def _without_system(loss: LossRows) -> Saved:
-    return Saved(loss.steps.system, loss.nothing())
+    return loss.window.system, loss.nothing()
 
 
 MENDS: dict[str, Callable[[LossRows], Saved]] = {

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 blocked, without a core, the recorder, and what is not known. After the release before it: its
 transfers, l, blocked, without a core, and what is not known. Then how much later it began ``main``.
 """
-STRANDS = 12
+STRANDS = START + 1
 _BUSY = range(COMP, RECORDING)
 SIDE: Ints = np.array([TRANSFERS <= strand < START for strand in range(STRANDS)], np.int64)
 """For each strand 0 before the arrival, and 1 after the release before it."""

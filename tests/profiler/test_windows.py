@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import bsplib
 from bsplib.errors import TraceError
-from bsplib.profiler import window
+from bsplib.profiler import paths, window
 from bsplib.profiler.book import Book
 from bsplib.profiler.departures import departures
 from bsplib.profiler.picture import picture_of
@@ -22,6 +22,7 @@ from bsplib.profiler.traffic import matrix_of
 from bsplib.recording import stored, tables
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace, write_trace
+from bsplib.sync_kinds import Kind
 from tests.drawn import examples
 
 from .test_properties import programs
@@ -59,6 +60,21 @@ def test_a_report_of_many_windows_says_what_one_of_a_single_window_says(script, 
         patch.setattr(tables, "ROWS", rows)
         patch.setattr(window, "ROWS", rows)
         check_same(whole, said(run))
+
+
+def test_what_was_long_ago_is_the_root_of_waiting_for_paths_that_never_meet(script, monkeypatch):
+    """Two pairs of processes go on alone, and the slower pair was slow in the first half only."""
+    program = script(4)
+    for name, slow in [("early", 10), ("late", 1)]:
+        for _ in range(100):
+            waits = [slow - 1, 0, 0, 0]
+            program.step(name, [1, slow, 1, 1], waits=waits, kind=Kind.OBLSYNC)
+    program.step("main")
+    run = program.run()
+    for place, name in [(tables, "ROWS"), (window, "ROWS"), (paths, "_MOST_KEPT")]:
+        monkeypatch.setattr(place, name, 40)
+    sums = Book(run, Rates(0.0, 0.0)).sums
+    assert [(each.pid, each.ns) for each in sums.losses] == [(1, 3 * 100 * (10 - 1))]
 
 
 @examples(15)
