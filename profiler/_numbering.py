@@ -14,7 +14,6 @@ from numpy.typing import DTypeLike, NDArray
 
 Ints = NDArray[np.int64]
 
-_LEAST_TABLE = 1024
 _TABLE_PER_ROW = 4
 _FEW_ROWS = 64
 """With more rows numpy finds the greatest of a column faster than a loop over them."""
@@ -22,7 +21,7 @@ _FEW_ROWS = 64
 
 def is_small(table: float, rows: int) -> bool:
     """Tell whether a table of this length is in proportion to the rows for which it is made."""
-    return table <= _LEAST_TABLE + _TABLE_PER_ROW * rows
+    return table <= _TABLE_PER_ROW * rows
 
 
 def ranked(values: Ints) -> tuple[Ints, Ints]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import networkx
 import numpy as np
 
+from bsplib.profiler.kinds import LEAST_TOLD
 from bsplib.profiler.lines import (
     PARTS,
     LineSeconds,
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
 MOST_CENTRES = 200
 """Greatest number of cost centres of which the functions are shown: those with the most time."""
-LEAST_SHARE = 0.001
-"""A function with less of the time below its cost centre is left out, with all that it called."""
 _DEEPEST = 60
 
 
@@ -65,8 +64,9 @@ _Sampled = tuple[tuple[_Name, ...], "Floats"]
 def executed_below(callgraph: CallGraph) -> list[Executed]:
     """Return the functions that were executed below the cost centres of a run.
 
-    Those of a cost centre follow one another, each after the one that called it and the one that
-    took most first. Functions that lead to the cost centre itself are not among them.
+    One that takes less than ``LEAST_TOLD`` of the time below its cost centre is left out, with all
+    that it called. Those of a cost centre follow one another, each after the one that called it and
+    the one that took most first. Functions that lead to the cost centre itself are not among them.
 
     Args:
         callgraph: the call graph; of a run without samples the result is empty.
@@ -79,7 +79,7 @@ def executed_below(callgraph: CallGraph) -> list[Executed]:
     whole_s = {centre: _total_s(sampled) for centre, sampled in found.items()}
     listed: list[Executed] = []
     for centre in sorted(found, key=lambda centre: -whole_s[centre])[:MOST_CENTRES]:
-        _list_tree(listed, centre, -1, found[centre], LEAST_SHARE * whole_s[centre])
+        _list_tree(listed, centre, -1, found[centre], LEAST_TOLD * whole_s[centre])
     return listed
 
 

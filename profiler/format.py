@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+MOST_COLUMNS = 60
+"""Of longer names and conditions the middle is left out."""
 SIZE_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -95,7 +97,7 @@ def said(run: Run, key: str) -> str:
     return visible(str(run.meta.get(key, "unknown")))
 
 
-def program(run: Run, most: int = 60) -> str:
+def program(run: Run, most: int = MOST_COLUMNS) -> str:
     """Return the program of a run with its arguments, in at most ``most`` columns."""
     arguments = run.meta.get("arguments")
     words = [said(run, "program")]

@@ -15,7 +15,7 @@ from bsplib.profiler.efficiency import Efficiencies, efficiencies
 from bsplib.profiler.loss_records import find, savings_in
 from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
 from bsplib.profiler.times_on_machine import retimed
-from bsplib.profiler.verdict import Verdict, judge
+from bsplib.profiler.verdict import BALANCED_SHARE, Verdict, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.loss import Loss
 
-_LEAST_SCALE = 0.1
-"""A loss of this part of the time in ``main`` is shown as red, however small all losses are."""
 MOST_OF_FUNCTIONS = 0.7
 """A function is at most so red, so that the cost centre that loses most is the reddest node."""
 
@@ -90,13 +88,14 @@ class GraphBook:
     def full_of(self, amount: Callable[[Time], float]) -> float:
         """Return the seconds that are shown as red: the most of a cost centre.
 
-        They are at least a tenth of the time in ``main``, so that a run that loses little is pale.
+        They are at least ``BALANCED_SHARE`` of the time in ``main``, so that a run that loses
+        little is pale.
 
         Args:
             amount: which seconds of a time.
         """
         greatest = max((amount(self.nodes[leaf]) for leaf in self.callgraph.leaves()), default=0.0)
-        return max(greatest, _LEAST_SCALE * self.main.time_s)
+        return max(greatest, BALANCED_SHARE * self.main.time_s)
 
     def shades(self, amount: Callable[[Time], float] | None = None) -> dict[str, float]:
         """Return how red each node is: the square root of its part of :meth:`full_of`.

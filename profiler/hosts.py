@@ -14,11 +14,8 @@ if TYPE_CHECKING:
 
     from bsplib.recording.records import Run, RunHead
 
-MOST_HOSTS = 3
-"""More hosts of some processes are counted and not named."""
-MOST_LISTED = 8
-"""The same for the hosts of a run."""
-_LONGEST = 60
+MOST_HOSTS = 4
+"""More hosts of a run, or of some processes, are counted and not named."""
 
 
 def hosts_of(run: Run | RunHead) -> tuple[str, ...]:
@@ -28,7 +25,11 @@ def hosts_of(run: Run | RunHead) -> tuple[str, ...]:
         Names that are safe to show; empty where the trace does not name several hosts.
     """
     hosts = _named(run)
-    return tuple(fmt.visible(host[:_LONGEST]) for host in hosts) if len(set(hosts)) > 1 else ()
+    return (
+        tuple(fmt.visible(host[: fmt.MOST_COLUMNS]) for host in hosts)
+        if len(set(hosts)) > 1
+        else ()
+    )
 
 
 def host_numbers(run: Run) -> NDArray[np.int64] | None:
@@ -50,7 +51,7 @@ def _named(run: Run | RunHead) -> list[str]:
 def host_names(run: Run) -> str:
     """Return the host of a run, or its hosts: ``a``, ``a, b`` or ``12 hosts``."""
     hosts = hosts_of(run)
-    return _listed(hosts, MOST_LISTED) if hosts else fmt.said(run, "host")
+    return _listed(hosts) if hosts else fmt.said(run, "host")
 
 
 def where(run: Run) -> str:
@@ -63,13 +64,13 @@ def where(run: Run) -> str:
     hosts = dict.fromkeys(hosts_of(run))
     if not hosts:
         return ""
-    shown = f" ({', '.join(hosts)})" if len(hosts) <= MOST_LISTED else ""
+    shown = f" ({', '.join(hosts)})" if len(hosts) <= MOST_HOSTS else ""
     return f"on {len(hosts)} hosts{shown}{_agreement(run)}"
 
 
-def _listed(hosts: Iterable[str], most: int) -> str:
+def _listed(hosts: Iterable[str]) -> str:
     names = list(dict.fromkeys(hosts))
-    return ", ".join(names) if len(names) <= most else f"{len(names)} hosts"
+    return ", ".join(names) if len(names) <= MOST_HOSTS else f"{len(names)} hosts"
 
 
 def _agreement(run: Run) -> str:
@@ -99,7 +100,7 @@ class ProcessNames:
         """
         if not self._hosts:
             return _numbered(pids)
-        return f"{_numbered(pids)} ({_listed((self._hosts[pid] for pid in pids), MOST_HOSTS)})"
+        return f"{_numbered(pids)} ({_listed(self._hosts[pid] for pid in pids)})"
 
     def one(self, pid: int) -> str:
         """Return the name of a process, such as ``process 3`` or ``process 3 (node2)``."""

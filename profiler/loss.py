@@ -61,10 +61,8 @@ FEW = 5
 """A place that is passed fewer times has neither a loss that happens once nor many messages, and
 fewer samples name no line."""
 _SHARE_ALONE = 0.2
-"""Share of the loss, beyond an even share of it, from which on one process is always to blame."""
-_TOGETHER = 0.8
-"""Share of the loss of those that lose as much as each other in the worst superstep, from which on
-they are named together."""
+"""Share of the loss, beyond an even share of it, from which on one process is always to blame; and
+the greatest share of others beside those that lose as much as each other in the worst superstep."""
 
 
 @dataclass(eq=False)
@@ -338,7 +336,7 @@ def _habits(
 
 def _is_team(shares: list[int], whole: int) -> bool:
     """Tell whether processes that lose alike in the worst superstep do so in all of them."""
-    return min(shares) >= MOST * max(shares) and sum(shares) >= _TOGETHER * whole
+    return min(shares) >= MOST * max(shares) and sum(shares) >= (1 - _SHARE_ALONE) * whole
 
 
 # -- drafts of what could be saved -----------------------------------------------------------------

@@ -78,7 +78,7 @@ from bsplib.profiler.mends import (
 )
 from bsplib.profiler.mpi_words import WaitsOfMpi, end_with_messages
 from bsplib.profiler.page_faults import page_faults
-from bsplib.profiler.survey import survey
+from bsplib.profiler.survey import FEW_BYTES, survey
 from bsplib.profiler.verdict import tell
 from bsplib.profiler.whatif import Replay
 from bsplib.sync_kinds import Kind
@@ -115,15 +115,8 @@ _MOST_LOOKED_AT = 32
 """
 _MARKED = 0.1
 """A superstep in which it took less longer than this share of the longest time does not count."""
-_GROWTH = 2.0
-"""It grows if it takes this multiple of the time of the first supersteps in the last ones."""
-FAR_MORE = 1.5
-"""What is this multiple is far more: bytes than those in the other direction; and what to mend all
-losses at one place saves than to mend each of them alone does, as they hide each other then."""
 _LEAST_ROW = 4
 """Supersteps that could be one with the one before, in a row: two or three may need each other."""
-_SMALL_BYTES = 4096
-"""Messages that have fewer bytes are small: most of their time is no transfer."""
 
 
 def sum_up(book: Book, *takers: Callable[[BookedWindow], None]) -> LossRecords:
@@ -169,7 +162,7 @@ def find(callgraph: CallGraph, book: Book) -> tuple[Loss, ...]:
     found = [replace(each, mended_ns=dict(each.mended_ns)) for each in of_all.losses]
     savings = [*found, *transfers]  # those of the book are told anew for another call graph
     for whole, alone in together.items():
-        if _saved_as_others(whole) > FAR_MORE * sum(map(_saved_as_others, alone)):
+        if MOST * _saved_as_others(whole) > sum(map(_saved_as_others, alone)):
             worth = [whole, *(each for each in worth if each not in alone)]
     if book.run.samples is not None:
         worth = _joined(worth)
@@ -445,7 +438,7 @@ class _Observed:
             loss.line = line_of(callgraph.run, longest)
         if loss.part == _COMM:
             h_out, h_in = self._bytes
-            is_far_more = max(h_out, h_in) > FAR_MORE * min(h_out, h_in)
+            is_far_more = MOST * max(h_out, h_in) > min(h_out, h_in)
             loss.kind = (FAN_IN if h_in > h_out else FAN_OUT) if is_far_more else UNEVEN
         if loss.part == _COMP:
             loss.late = self._late.late() if self._late else ""
@@ -485,9 +478,9 @@ def _change_s(longer: Floats) -> tuple[float, float] | None:
     means = [quarter.mean() for quarter in np.array_split(longer, _QUARTERS)]
     few = max(1, len(longer) // _ENDS)
     first, last = float(longer[:few].mean()), float(longer[-few:].mean())
-    if means == sorted(means) and last >= _GROWTH * first:
+    if means == sorted(means) and MOST * last >= first:
         return first / 1e9, last / 1e9
-    if means == sorted(means, reverse=True) and first >= _GROWTH * last:
+    if means == sorted(means, reverse=True) and MOST * first >= last:
         return first / 1e9, last / 1e9
     return None
 
@@ -544,7 +537,7 @@ def _message_ns(account: Account) -> Ints:
 def _small_messages(account: Account) -> Ints:
     """Return the records that end with a small message, which takes longer than their work."""
     records, core = account.run.records, account.computing.core
-    small = account.h_out_and_in[0] <= _SMALL_BYTES
+    small = account.h_out_and_in[0] <= FEW_BYTES
     small &= (records["kind"] == Kind.OBLSYNC) & end_with_messages(account.run, records)
     small &= core * (core > CALL_NS) <= _message_ns(account)
     small[: account.halo] = False

@@ -255,7 +255,7 @@ def _two_stages(loss: LossRows) -> Saved:
     account, records = loss.account, loss.records
     size = group_sizes(account.run)[records["group"]]
     h_out, h_in = account.h_out_and_in
-    if account.run.is_interleaved or int(size.max(initial=0)) < _LEAST_FOR_STAGES:
+    if account.run.is_interleaved:
         return loss.nothing(), loss.nothing()
     by = by_superstep(account.run)
     alone = _from_one(by, size, h_out, h_in) | _from_one(by, size, h_in, h_out)
@@ -267,17 +267,13 @@ def _two_stages(loss: LossRows) -> Saved:
     return loss.after(np.where(loss.inside & alone, less, 0.0).clip(min=0.0))
 
 
-_LEAST_FOR_STAGES = 3
-"""Between two processes there is nothing that another one could pass on."""
-
-
 def _from_one(by: BySuperstep, size: Ints, giving: Floats, taking: Floats) -> Bools:
     """Mark the records of supersteps in which one of three or more gives all others as much."""
     givers, takers = (by.sums(values > 0) for values in (giving, taking))
     alone = by.spread(givers) == 1
     alike = by.spread(by.sums(taking)) == by.spread(by.greatest(taking)) * (size - 1)
     found: Bools = alone & (by.spread(takers) == size - 1) & alike
-    return found & (size >= _LEAST_FOR_STAGES)
+    return found & (size > 2)  # between two there is nothing that another one could pass on
 
 
 def _no_superstep(loss: LossRows) -> Saved:

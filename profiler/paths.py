@@ -75,7 +75,7 @@ _MOST_KEPT = 2**11
 """Nodes of the tail, before its older ones are summed up by cost centre."""
 _NOWHERE = -(2**62)
 """The rank of node 0, at which all paths begin."""
-_LAST = _SUMMED_UP = 2**40
+_LAST = 2**40
 """More than the number of a partition, or of a call stack."""
 
 
@@ -534,7 +534,7 @@ def _summed_up(nodes: Nodes, heads: _Heads, ends: Ints) -> tuple[Nodes, Ints]:
         newest[piece] = newest[onward[piece]] if onward[piece] >= 0 else 0
         for key in sorted(sums[piece]):
             own, after, pid = key
-            columns.append((pid, own - _SUMMED_UP, newest[piece], own, after))
+            columns.append((pid, own - _LAST, newest[piece], own, after))
             strands.append(sums[piece][key])
             newest[piece] = len(columns)
     pids, ranks, parents, *origins = np.array(columns, np.int64).reshape(-1, 5).T

@@ -10,7 +10,7 @@ import numpy as np
 from bsplib.errors import UsageError
 from bsplib.profiler import format as fmt
 from bsplib.profiler.prices import choose_prices, recorded_machine
-from bsplib.profiler.survey import is_virtual, shares_cores, survey
+from bsplib.profiler.survey import FEW_BYTES, is_virtual, shares_cores, survey
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -159,7 +159,7 @@ def fit_line(h: Values, comm_s: Values, count: Values) -> tuple[float, float]:
         values[chosen] = _least_logarithms(part, times, weight)
         if values.min() >= 0:
             error = float((weight * _logarithms(values @ columns, times)).sum())
-            is_doubtful = values[0] == 0 and (weight @ h) > _MANY_BYTES * weight.sum()
+            is_doubtful = values[0] == 0 and (weight @ h) > FEW_BYTES * weight.sum()
             fits.append((error + is_doubtful * _CLEARLY * weight.sum(), *values.tolist()))
     return min(fits)[1:]
 
@@ -170,9 +170,9 @@ _BY_TIME = 0.75
 """The power of its time by which a superstep weighs. With 0 the line would be that of most
 supersteps, which may be the quick ones that take the least of the time, and with 1 that of a single
 slow one in a short run."""
-_MANY_BYTES, _CLEARLY = 1024, 0.1
-"""Supersteps of more bytes in the mean are said to cost latency alone only where the logarithms of
-all other lines are off by more than this in the mean."""
+_CLEARLY = 0.1
+"""Supersteps of more than a few bytes in the mean are said to cost latency alone only where the
+logarithms of all other lines are off by more than this in the mean."""
 _ROUNDS, _NEAR = 30, 1e-4
 """How often weights are found anew, and the logarithm below which a time counts as met."""
 

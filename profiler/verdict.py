@@ -44,8 +44,6 @@ MOST_WORDS = 30
 """Limit for the words of a sentence before it tells what the run would take."""
 BALANCED_SHARE = 0.1
 """A run that loses less than this share, and nowhere ``LEAST_SHARE``, is balanced."""
-_LEAST_LISTED = 0.005
-"""What is a smaller share is no part in the last sentence."""
 _SHORT = 1 / 3
 """A run of which start and end, without large results, take more is too short to judge."""
 _FAULT_NS = 300_000
@@ -139,10 +137,10 @@ def _rest(book: Book, told: list[Loss]) -> Loss:
     listed = [
         f"{TITLES[part]} {_percent(ns / whole)}"
         for part, ns in spent.most_common()
-        if ns >= _LEAST_LISTED * whole
+        if ns >= LEAST_TOLD * whole
     ]
     text = ""
-    if small >= _LEAST_LISTED * whole:
+    if small >= LEAST_TOLD * whole:
         text = f"The rest in small losses: {_percent(small / whole)}. "
     others = left - small
     begin = f"The other {_percent(others / whole)}" if told else "All of it"

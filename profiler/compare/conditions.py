@@ -10,9 +10,6 @@ from bsplib.profiler.hosts import host_names
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
-_LONGEST = 60
-"""Characters that are shown of a condition."""
-
 
 def differences(before: Run, after: Run) -> list[str]:
     """Return what makes two runs hard to compare, each as ``4 processes instead of 8``.
@@ -79,4 +76,4 @@ def _options(run: Run) -> list[str]:
 
 
 def _short(value: object) -> str:
-    return fmt.shortened(fmt.visible(str(value)), _LONGEST)
+    return fmt.shortened(fmt.visible(str(value)), fmt.MOST_COLUMNS)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import html
 import itertools
 import textwrap
-from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -63,10 +62,6 @@ _NODE = {
     "margin": "0.12,0.06",
 }
 _EDGE = {"arrowsize": "0.5", "color": LINE}
-_STEP, _ABREAST = 200, 50
-"""Points that a box takes in the direction of the calls, and across, when they go to the right."""
-_WIDEST = 8
-"""Ratio of width to height from which on a picture is drawn downwards."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Limits of the shades in the legend; a score is on the scale as the square of its shade."""
@@ -143,7 +138,7 @@ def to_dot(
         options: further attributes of the graph.
         numbers: the same call graph with further attributes of its nodes and edges.
     """
-    attributes = {**_GRAPH, **options, "label": _heading(picture), "rankdir": _direction(picture)}
+    attributes = {**_GRAPH, **options, "label": _heading(picture), "rankdir": "LR"}
     dot = graphviz.Digraph(graph_attr=attributes, node_attr=_NODE, edge_attr=_EDGE)
     critical = set(picture.view.chain)
     for name in picture.names:
@@ -157,16 +152,6 @@ def to_dot(
         dot.edge(link.caller, link.callee, _attributes=line)
     source: str = dot.source
     return source
-
-
-def _direction(picture: Drawing) -> str:
-    """Return the direction of the calls: from left to right, or downwards for a long chain."""
-    lines, root = networkx.DiGraph(), picture.callgraph.root
-    lines.add_node(root)
-    lines.add_edges_from((link.caller, link.callee) for link in picture.links)
-    abreast = Counter(networkx.single_source_shortest_path_length(lines, root).values())
-    width, height = len(abreast) * _STEP, max(abreast.values()) * _ABREAST
-    return "TB" if width > _WIDEST * height else "LR"
 
 
 def _attributes(values: Mapping[str, object]) -> dict[str, str]:

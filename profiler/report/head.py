@@ -10,7 +10,7 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.efficiency import scaling_among
 from bsplib.profiler.hosts import where
 from bsplib.profiler.own_threads import own_threads_sentence
-from bsplib.profiler.report.lines import print_wrapped
+from bsplib.profiler.report.lines import KEPT_WIDTH, print_wrapped
 from bsplib.profiler.steal import steal_sentence
 from bsplib.profiler.verdict import MOST_SENTENCES
 
@@ -22,14 +22,11 @@ if TYPE_CHECKING:
     from bsplib.profiler.repeats import Repeats
 
 
-_LEAST_TITLE = 20
-
-
 def print_title(profile: RunProfile, console: Console) -> None:
     """Print what the run is, on one line or two."""
     room = console.width - 2
     head = f"run {profile.number}: "
-    head += fmt.program(profile.run, most=max(room - len(head), _LEAST_TITLE))
+    head += fmt.program(profile.run, most=max(room - len(head), KEPT_WIDTH))
     how = fmt.circumstances(profile.run)
     fits = cell_len(f"{head}, {how}") <= room
     print_wrapped(console, f"{head}, {how}" if fits else head, style="bold")

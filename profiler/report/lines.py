@@ -21,7 +21,7 @@ STYLE = "bold red"
 """Their colour."""
 GAP = 2
 """Spaces between columns, and before a name for its mark."""
-_KEPT_WIDTH = 24
+KEPT_WIDTH = 24
 """Columns that are kept for names and marks, where names are so long, besides the indentation."""
 _LEAST_WIDTH = 8
 CUT = "…"
@@ -95,7 +95,7 @@ def print_table(
     """
     longest = max(cell_len(name.space + text) for name in names for text in name.texts)
     indented = max(cell_len(name.space) for name in names)
-    least = min(_KEPT_WIDTH + indented, GAP + longest)
+    least = min(KEPT_WIDTH + indented, GAP + longest)
     kept = _fitting(columns, console.width - least, keep)
     used = sum(column.width + GAP for column in kept)
     width = max(min(GAP + longest, console.width - used), _LEAST_WIDTH)

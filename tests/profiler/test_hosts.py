@@ -38,11 +38,11 @@ BOUNDS = {"a": 0.0, "b": 1.25e-5}
         ([5], "process 5 (c)"),
         ([2, 3], "processes 2 to 3 (b)"),
         ([0, 2, 4], "processes 0, 2, 4 (a, b, c)"),
-        (range(8), "processes 0 to 7 (4 hosts)"),
+        (range(10), "processes 0 to 9 (5 hosts)"),
     ],
 )
 def test_processes_of_several_hosts_are_named_with_them(pids, text):
-    assert ProcessNames(run(*"aabbccdd", nprocs=8))(pids) == text
+    assert ProcessNames(run(*"aabbccddee", nprocs=10))(pids) == text
 
 
 def test_a_run_says_how_far_the_clocks_of_its_hosts_may_be_apart():

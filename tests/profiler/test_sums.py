@@ -23,7 +23,6 @@ STACKS = ["main:2", "main a:12", "main b a:12", "main b:22", "main c:32"]
 def way(request, monkeypatch):
     """Tables and sorts, and windows shorter and longer than the records."""
     if request.param == "sorts":
-        monkeypatch.setattr(_numbering, "_LEAST_TABLE", -1)
         monkeypatch.setattr(_numbering, "_TABLE_PER_ROW", 0)
     if request.param == "short windows":
         monkeypatch.setattr(tables, "ROWS", 3)

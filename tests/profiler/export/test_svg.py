@@ -138,29 +138,6 @@ def test_a_tangle_is_cut_until_its_lines_can_be_followed(tangle):
     assert any("nodes are left out" in line for line in head(document))
 
 
-def test_calls_go_to_the_right_and_those_of_a_long_chain_downwards(script):
-    made = script(1)
-    made.step("main a b", 1000)
-    made.step("main c", 1000)
-    made.step("main d", 1000)
-    width, height = sides(made.run())
-    assert width > height
-    made = script(1)
-    made.step("main " + " ".join(f"f{number}" for number in range(20)), 1000)
-    width, height = sides(made.run())
-    assert width < height
-
-
-def sides(run):
-    """Width and height from the first to the last box."""
-    document = svg(build(run), "comp-abs")
-    labels = [
-        text for group in groups(document, "node").values() for text in group.iter(f"{SVG}text")
-    ]
-    across, down = ([float(text.get(side)) for text in labels] for side in ("x", "y"))
-    return max(across) - min(across), max(down) - min(down)
-
-
 def test_hostile_names_are_texts_and_nothing_else(hostile):
     document = hostile.bytes("svg")
     root = ElementTree.fromstring(document)
