@@ -501,7 +501,7 @@ class Book:
             tail, is_border = booked.tail, False
 
     def _keep_tail(self, window: RunWindow, tail: Tail) -> None:
-        """Keep the paths until a window, from which the run can be booked on, of every so many."""
+        """Keep the paths until one of several windows, from which the run can be booked on."""
         superstep = int(window.root_supersteps().min())
         # Elsewhere the halo is another one where the windows are read from here on.
         fits = window.halo_steps == 1 and superstep - 1 in window.run.records["superstep"][:1]
