@@ -1,25 +1,22 @@
-"""The account of a run adds up to its elapsed time times its processes, whatever it did."""
+"""What the time of a run is booked as, on runs that are defined by hand."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given
-from hypothesis import strategies as st
 
 from bsplib.errors import TraceError
-from bsplib.profiler.account import ENDS, Account
+from bsplib.profiler.account import Account
 from bsplib.profiler.book import Book
 from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.sync_kinds import Kind
 from tests.bsplib.random_programs.checks import record
-from tests.bsplib.random_programs.generator import Narrow
 from tests.bsplib.random_programs.generator import programs as random_programs
 from tests.bsplib.random_programs.program import charging_main
-from tests.bsplib.random_programs.seeded import program_of
 from tests.drawn import examples
 
-from .test_properties import programs
+from .test_book import check
 
 FREE = Rates(g=0.0, l=0.0)
 RATES = Rates(g=2e-9, l=30e-9)
@@ -30,40 +27,11 @@ def whole(program, rates=FREE):
     return {name: ns for name, ns in Book(program.run(), rates).whole().items() if ns}
 
 
-def check_sums(run, rates):
-    """Check that an account adds up, by process, superstep and part, with no part below 0."""
-    account = Book(run, rates)
-    by_process = account.by_process()
-    assert (by_process.sum(axis=0) == account.elapsed_ns).all()
-    rooted, spent = account.sums.by_origin.sum(axis=1), by_process.sum(axis=1)
-    assert (np.delete(rooted, ENDS) == np.delete(spent, ENDS)).all()
-    for booked in account.by_window():
-        assert (booked.spent >= 0).all()
-        assert (booked.shares.ns >= 0).all()
-    assert (account.outside >= 0).all()
-    return account
-
-
-@examples(100)
-@given(st.data())
-def test_the_account_of_any_run_adds_up_at_any_rates(script, data):
-    run = data.draw(programs(script, one_stack=False)).run()
-    g, latency = data.draw(st.tuples(st.integers(0, 50), st.integers(0, 2000)))
-    check_sums(run, Rates(g * 1e-9, latency * 1e-9))
-
-
 @examples(30, suppress_health_check=list(HealthCheck))
 @given(random_programs())
 def test_nothing_is_unexplained_on_virtual_processors(program):
     _, run = record(program, "sim", body=charging_main)
-    account = check_sums(run, rates_of_run(run))
-    assert account.whole()["unexplained"] == 0
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_the_account_of_random_programs_on_real_processes_adds_up(seed):
-    _, run = record(program_of(seed, Narrow), "shm")
-    check_sums(run, rates_of_run(run))
+    assert check(run, rates_of_run(run)).whole()["unexplained"] == 0
 
 
 def test_communication_is_bytes_then_uneven_bytes_then_l_then_unexplained(script):

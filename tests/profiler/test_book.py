@@ -45,6 +45,7 @@ def check(run, rates):
         assert (booked.spent >= 0).all()
         assert (booked.shares.ns > 0).all()
         assert (booked.lost.ns > 0).all()
+    assert (book.outside >= 0).all()
     sums = book.sums
     rooted = sums.by_origin.sum(axis=1)
     spent = by_process.sum(axis=1)
@@ -75,7 +76,6 @@ def check_graph(book, run):
             assert np.array_equal(np.sum(callers, axis=0), time.parts)
 
 
-@pytest.mark.slow
 @examples(60)
 @given(st.data())
 def test_the_book_of_any_run_adds_up_at_any_rates(script, data):

@@ -76,14 +76,6 @@ def test_the_end_of_main_is_a_cost_centre_of_its_own_and_no_superstep(script):
     assert costs == {"": (1, 15e-9), "sync": (1, 10e-9), "end": (0, 5e-9)}
 
 
-def test_direct_recursion_counts_a_record_once(script):
-    program = script(2)
-    program.step("main sort sort sort:12", w=[4, 2])
-    reading = program.reading()
-    assert reading.edges() == {"main > sort", "sort > app.py line 12"}
-    assert reading.ns("sort") == reading.ns("main > sort") == (4, 3, 2)
-
-
 def test_mutual_recursion_counts_a_record_once_for_the_outermost_caller(script):
     program = script(1)
     program.step("main even odd even:15", w=4)
@@ -100,74 +92,6 @@ def test_comprehension_frames_are_dropped(script, frame):
     program = script(1)
     program.step(f"main main.<locals>.{frame} foo foo.<locals>.{frame}:34", w=4)
     assert program.reading().edges() == {"main > foo", "foo > app.py line 34"}
-
-
-def test_a_process_that_ended_the_superstep_elsewhere_counts_0_at_a_node(script):
-    program = script(4)
-    left, right = "main fft even:31", "main fft odd:41"
-    program.step([left, left, right, right], w=[8, 4, 2, 1])
-    reading = program.reading()
-    assert reading.ns("even") == (8, 12 / 4, 0)
-    assert reading.ns("odd") == (2, 3 / 4, 0)
-    assert reading.ns("fft") == (8, 3.75, 1)
-    assert [reading.cost(name).count for name in ("even", "odd", "fft", "main")] == [1, 1, 1, 1]
-    assert reading.pie_ns("even") == [8, 4, 0, 0]
-    assert reading.pie_ns("fft") == [8, 4, 2, 1]
-
-
-def test_sibling_sub_groups_count_greatest_and_least_of_their_sums_and_the_mean_of_all(script):
-    program = script(4)
-    with program.partition(2, 2) as (left, right):
-        program.step("main solve:15", w=[5, 1], group=left)
-        program.step("main solve:15", w=[2, 6], group=left)
-        program.step("main solve:15", w=[3, 7], group=left)
-        program.step("main solve:15", w=[9, 3], group=right)
-    program.step("main:8", w=1)
-    reading = program.reading()
-    # left: max 5 + 6 + 7 = 18, mean 3 + 4 + 5 = 12, min 1 + 2 + 3 = 6; right: 9, 6, 3
-    assert reading.ns("solve") == (18, (12 + 6) / 2, 3)
-    assert reading.cost("solve").count == 3
-    assert reading.pie_ns("solve") == [10, 14, 9, 3]
-    assert reading.ns("main") == (18 + 1, 9 + 1, 3 + 1)
-    assert reading.cost("main").count == 3 + 1
-
-
-def test_siblings_that_have_nothing_at_a_node_count_0_there(script):
-    program = script(3)
-    with program.partition(1, 1, 1) as (one, two, three):
-        program.step("main a:15", w=6, group=one)
-        program.step("main b:25", w=4, group=two)
-        program.step("main b:25", w=2, group=three)
-    reading = program.reading()
-    assert reading.ns("a") == (6, 6 / 3, 0)
-    assert reading.ns("b") == (4, 6 / 3, 0)
-    assert reading.ns("main") == (6, 12 / 3, 2)
-
-
-def test_processes_in_no_sub_group_of_a_split_count_0(script):
-    program = script(4)
-    with program.split([3, 1]) as (odd,):
-        program.step("main odd:15", w=[6, 2], group=odd)
-    program.step("main:7", w=1)
-    reading = program.reading()
-    assert reading.ns("odd") == (6, 8 / 4, 0)
-    assert reading.ns("main") == (6 + 1, 8 / 4 + 1, 0 + 1)
-    assert reading.pie_ns("odd") == [0, 2, 0, 6]
-
-
-def test_partitions_one_after_another_add_up_also_within_one_superstep(script):
-    program = script(2)
-    for _ in range(2):
-        with program.partition(1, 1) as (left, right):
-            program.step("main solve", w=5, group=left)
-            program.step("main solve", w=3, group=right)
-    program.step("main")
-    with program.partition(1, 1) as (left, right):
-        program.step("main solve", w=1, group=left)
-        program.step("main solve", w=7, group=right)
-    reading = program.reading()
-    assert reading.ns("solve") == (5 + 5 + 7, 4 + 4 + 4, 3 + 3 + 1)
-    assert reading.cost("solve").count == 3
 
 
 def test_nested_sub_groups_are_combined_from_the_inside_out(script):
@@ -198,19 +122,6 @@ def test_time_in_sub_groups_is_not_counted_twice(script):
     assert reading.ns("main") == (107, 105, 103)
     assert reading.ns("main", "comm") == (50, 50, 50)
     assert reading.cost("main").elapsed_s == pytest.approx(157e-9)
-
-
-def test_an_oblivious_superstep_is_summed_as_recorded_and_elapsed_time_is_its_union(script):
-    program = script(2)
-    program.step("main:7", w=[10, 40], waits=[5, 0], kind=Kind.OBLSYNC)  # 0..15 and 0..40
-    program.step("main:7", w=[30, 20], waits=[0, 3], kind=Kind.OBLSYNC)  # 15..45 and 40..63
-    program.step("main:8", w=[70, 2])  # 45..115 and 63..115
-    reading = program.reading()
-    assert reading.ns("app.py line 7") == (70, 50, 30)
-    assert reading.ns("app.py line 7", "idle") == (5 + 3, 2.5 + 1.5, 0)
-    assert reading.cost("app.py line 7").elapsed_s == 63e-9
-    assert reading.cost("app.py line 8").elapsed_s == 70e-9
-    assert reading.cost("main").elapsed_s == 115e-9
 
 
 def test_balanced_processes_have_no_imbalance_of_rounding(script):

@@ -2,36 +2,11 @@ from __future__ import annotations
 
 from bsplib.profiler.costs import METRICS, h_relation, record_costs
 from bsplib.profiler.survey import waiting_ns
-from bsplib.sync_kinds import Kind
 
 
 def costs_of(run):
     """Cost by metric, each a list over the records."""
     return dict(zip(METRICS, record_costs(run).tolist(), strict=True))
-
-
-def test_computation_is_what_neither_calls_nor_sub_groups_took(script):
-    program = script(2)
-    with program.partition(1, 1) as (left, right):
-        program.step("main inner", w=70, group=left)
-        program.step("main inner", w=50, group=right)
-    program.step("main", w=[10, 40], calls=[3, 5])
-    assert costs_of(program.run())["comp"] == [70, 50, 10, 40]
-
-
-def test_h_of_a_process_is_the_greater_of_in_and_out_and_not_their_sum(script):
-    program = script(2)
-    program.step("main", puts=[(0, 1, 8), (1, 0, 3)], gets=[(1, 0, 2)])
-    assert costs_of(program.run())["h"] == [8, 8]
-
-
-def test_h_is_counted_in_the_superstep_of_the_partner_with_the_same_number(script):
-    program = script(2)
-    program.step("main", puts=[(0, 1, 8)], kind=Kind.OBLSYNC, waits=[0, 5])
-    program.step("main", puts=[(0, 1, 3)])
-    h_out, h_in = h_relation(program.run())
-    assert h_out.tolist() == [8, 0, 3, 0]
-    assert h_in.tolist() == [0, 8, 0, 3]
 
 
 def test_traffic_to_a_process_that_broke_off_counts_for_the_asker_alone(script):

@@ -55,22 +55,6 @@ def test_the_rates_decide_which_sub_group_the_others_wait_for(script):
     assert booked(reading, "main", dear).loss_s == 0
 
 
-def test_what_is_waited_for_nested_sub_groups_has_its_root_at_each_level(script):
-    program = script(4)
-    with program.partition(2, 2) as (slow, fast):
-        program.step("main slow", w=100, group=slow)
-        with program.partition(1, 1, group=fast) as (one, two):
-            program.step("main one", w=30, group=one)
-            program.step("main two", w=10, group=two)
-        program.step("main fast", w=1, group=fast)
-    program.step("main")
-    reading = program.reading()
-    assert booked(reading, "slow").loss_s == pytest.approx(2 * (100 - 31) / 4 * NS)
-    assert booked(reading, "one").loss_s == pytest.approx((30 - 10) / 4 * NS)
-    assert booked(reading, "two").loss_s == booked(reading, "fast").loss_s == 0
-    assert booked(reading, "main").loss_s == pytest.approx((2 * 69 + 20) / 4 * NS)
-
-
 def test_the_path_follows_the_greatest_loss_and_not_the_greatest_time(script):
     program = script(2)
     program.step("main large", w=[1000, 1000])
@@ -83,29 +67,3 @@ def test_the_path_follows_the_greatest_loss_and_not_the_greatest_time(script):
     red = 1100 / 10  # a tenth of the time in main, which is more than any loss
     assert shades[reading.ids["uneven"]] == pytest.approx((50 / red) ** 0.5)
     assert shades[reading.ids["large"]] == 0
-
-
-@pytest.fixture(scope="session")
-def leaves():
-    def of(callgraph):
-        graph = callgraph.graph
-        return [node for node in graph if graph.out_degree(node) == 0]
-
-    return of
-
-
-def test_times_and_losses_of_the_leaves_add_up_to_the_run(script, leaves):
-    program = script(4)
-    for number in range(5):
-        program.step("main foo leaf:5", w=[number, 2, 3, 4], puts=[(0, 1, number)])
-        with program.partition(1, 3) as (small, large):
-            program.step("main bar", w=7 * number, group=small)
-            program.step("main bar baz", w=[30, 4, number], group=large, puts=[(1, 2, 9)])
-        program.step("main foo", w=[1, 2, 3, number])
-    callgraph = program.reading().callgraph
-    graph_book = book_graph(callgraph, PRICED)
-    booked_leaves = [graph_book.nodes[node] for node in leaves(callgraph)]
-    assert sum(part.time_s for part in booked_leaves) == pytest.approx(graph_book.main.time_s)
-    assert sum(part.loss_s for part in booked_leaves) == pytest.approx(graph_book.main.loss_s)
-    listed = sum(loss.ns for loss in graph_book.losses if loss.is_lost)
-    assert listed == graph_book.main.loss_ns

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import bsplib
 from bsplib.machine import Level, Machine
@@ -15,7 +11,6 @@ from bsplib.profiler.models.replay import MODELS, measured, replay
 from bsplib.profiler.prices import ReplayPrices
 from bsplib.profiler.timeline import lay_out
 from bsplib.recording.trace import read_trace
-from bsplib.running.overrides import overriding
 from bsplib.sync_kinds import Kind
 
 OBLSYNC, END = Kind.OBLSYNC, Kind.END
@@ -319,95 +314,7 @@ def test_of_measured_time_waiting_for_a_core_is_a_part_of_its_own(script):
     assert took.waiting_s.sum() * 1e9 == pytest.approx(90 - 45)
 
 
-# -- programs in virtual time --------------------------------------------------------------------
-
-ROUNDS = st.lists(
-    st.tuples(
-        st.sampled_from(["sync", "oblsync", "partition"]),
-        st.integers(0, 2**16),
-    ),
-    max_size=6,
-)
-
-
-def perform(bsp, rounds, seed):
-    """Compute and send by chance; all processes draw alike."""
-    for kind, salt in rounds:
-        draw = np.random.default_rng([seed, salt, bsp.nprocs])
-        w = draw.integers(0, 1000, bsp.nprocs)
-        bsp.charge(float(w[bsp.pid]) * 1e-9)
-        if kind == "partition" and bsp.nprocs > 1:
-            cut = int(draw.integers(0, bsp.nprocs + 1))
-            with bsp.partition([cut, bsp.nprocs]) as sub:
-                perform(sub, [("oblsync", salt + 1), ("partition", salt + 2), ("sync", 3)], seed)
-            bsp.charge(float(w[::-1][bsp.pid]) * 1e-9)
-        sends(bsp, draw, kind)
-
-
-def sends(bsp, draw, kind):
-    """A ring: whoever sends gets as much, so that in and out are known to all alike."""
-    size, distance = int(draw.integers(0, 200)), int(draw.integers(0, bsp.nprocs))
-    bsp.send((bsp.pid + distance) % bsp.nprocs, bytes(size))
-    if kind == "oblsync":
-        bsp.oblsync(1)
-    else:
-        bsp.sync()
-
-
-def start(bsp, rounds, seed):
-    bsp.charge(0)  # from here on only what is charged counts
-    perform(bsp, rounds, seed)
-
-
-@pytest.fixture
-def simulate(tmp_path):
-    """Run in virtual time; return what was recorded and the parallel time in ns."""
-
-    def run_it(main, *args, nprocs, machine):
-        told = []
-        path = tmp_path / "virtual.bsp"
-        options = {"nprocs": nprocs, "machine": machine, "profile": path}
-        with overriding(report_times=told.append):
-            bsplib.run(main, *args, backend="sim", **options)
-        return read_trace(path).runs[-1], told[-1].parallel_s * 1e9
-
-    return run_it
-
-
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(
-    rounds=ROUNDS,
-    seed=st.integers(0, 99),
-    nprocs=st.sampled_from([1, 2, 3, 4, 7, 8, 16]),
-    h=st.sampled_from(["max", "sum"]),
-)
-@pytest.mark.slow
-def test_obsp_takes_what_virtual_processors_take(simulate, rounds, seed, nprocs, h):
-    """On the same Machine."""
-    prices = machine(g_ns=3, l_ns=50, h=h)
-    run, parallel_ns = simulate(start, rounds, seed, nprocs=nprocs, machine=prices)
-    timeline = lay_out(run)
-    again = replay(timeline, "OBSP*", ReplayPrices(prices))
-    assert again.total_s * 1e9 == pytest.approx(parallel_ns, abs=1e-3)
-    assert measured(timeline).total_s == pytest.approx(again.total_s, abs=1e-12)
-
-
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(rounds=ROUNDS, seed=st.integers(0, 99), nprocs=st.sampled_from([1, 2, 3, 4, 7, 8]))
-@pytest.mark.slow
-def test_without_barriers_no_model_is_slower(simulate, rounds, seed, nprocs):
-    """MPM <= OBSP* <= BSPWB <= BSP, where no sub-group is entered apart and h is the greater."""
-    flat = [(kind, salt) for kind, salt in rounds if kind != "partition"]
-    prices = machine(g_ns=3, l_ns=50)
-    run, _ = simulate(start, flat, seed, nprocs=nprocs, machine=prices)
-    timeline = lay_out(run)
-    order = ("MPM", "OBSP*", "BSPWB", "BSP")
-    totals = [replay(timeline, model, ReplayPrices(prices)).total_s for model in order]
-    assert all(less <= more * (1 + 1e-12) for less, more in pairwise(totals))
+# -- runs that broke off ---------------------------------------------------------------------------
 
 
 def fail(bsp):

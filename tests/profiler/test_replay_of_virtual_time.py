@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given
@@ -198,6 +200,19 @@ def test_a_program_with_global_syncs_only_takes_the_same_time_under_bsp(
     own = machine(rule, **known)
     run, parallel_ns = simulate(start, rounds, seed, how, nprocs=nprocs, machine=own)
     check(run, parallel_ns, "BSP", own)
+
+
+@pytest.mark.slow
+@ALIKE
+@given(rounds=rounds_of("sync", "oblsync"), seed=st.integers(0, 99), nprocs=PROCESSES)
+def test_without_barriers_no_model_is_slower(simulate, rounds, seed, nprocs):
+    """MPM <= OBSP* <= BSPWB <= BSP, where there are no sub-groups and h is the greater."""
+    own = machine("max")
+    run, _ = simulate(start, rounds, seed, CHARGED, nprocs=nprocs, machine=own)
+    timeline = lay_out(run)
+    order = ("MPM", "OBSP*", "BSPWB", "BSP")
+    totals = [replay(timeline, model, ReplayPrices(own)).total_s for model in order]
+    assert all(less <= more * (1 + 1e-12) for less, more in pairwise(totals))
 
 
 def ring(bsp):

@@ -161,18 +161,6 @@ def test_a_depth_is_a_number_of_calls_from_main(broadcasts, depth, shown):
 # -- what is said around the table ---------------------------------------------------------------
 
 
-def test_the_verdict_stands_before_the_table(broadcasts):
-    title, first, last, *rest = printed(broadcasts, width=300).splitlines()
-    assert title == "run 1: bcast.py, 2 processes, backend shm, 6.00 ms, complete"
-    assert first == (
-        "3.00 of 6.03 ms (50%) are lost in bcast_onestage (app.py line 9), called by foo at line "
-        "12 and 1 other line, by process 0 (fixed straggler); shared evenly the run would "
-        "take 3.03 ms, as short there as on the others 27.0 µs."
-    )
-    assert last == "The other 50%: useful computation 50%."
-    assert any("loss" in line for line in rest)
-
-
 def test_a_long_sentence_goes_on_below_itself_indented(broadcasts):
     text = printed(broadcasts, width=60)
     head = text.partition("\n\n")[0].splitlines()
@@ -229,14 +217,6 @@ def test_waiting_for_a_core_is_told_once_a_run(script, cores):
     text = printed(program.run(meta={} if cores is None else {"cores": cores}))
     assert "\nAll of it: useful computation 99%, waiting for a core 1%.\n" in text
     assert text.count("waiting for a core") == 1
-
-
-def test_a_long_wait_for_a_core_is_a_sentence_of_the_verdict_and_not_told_again(script):
-    program = script(16)
-    program.step("main", w=100_000_000, cpu=[25_000_000] * 16)
-    text = printed(program.run(meta={"cores": 2}))
-    assert "75.0 of 100 ms (75%) are lost waiting for one of 2 cores, since 16 processes" in text
-    assert "The other 25%: useful computation 25%.\n" in text
 
 
 # -- width ---------------------------------------------------------------------------------------
