@@ -1,4 +1,4 @@
-"""Bitonic merge sort gives what numpy's sort gives, at the cost that it states."""
+"""Bitonic merge sort: its network, the sizes of its blocks, and the cost that it states."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import hypothesis.extra.numpy as npst
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bsplib
@@ -19,38 +19,14 @@ from tests.drawn import examples
 
 COUNTS = (1, 3, 16)
 MANY = examples(30)
-FEW = examples(2, suppress_health_check=[HealthCheck.too_slow])
-
-DTYPES = (
-    npst.boolean_dtypes()
-    | npst.integer_dtypes(endianness="?")
-    | npst.unsigned_integer_dtypes()
-    | npst.floating_dtypes(endianness="?")
-    | npst.complex_number_dtypes()
-    | npst.datetime64_dtypes(endianness="=")  # numpy pickles the others as native
-    | npst.timedelta64_dtypes(endianness="=")
-    | npst.byte_string_dtypes(max_len=4)
-    | npst.unicode_string_dtypes(max_len=4)
-)
 DUPLICATES = npst.arrays(np.int8, st.integers(0, 70), elements=st.integers(-2, 2))
 FLOATS = npst.arrays(
     np.float64, st.integers(0, 40), elements=st.sampled_from([math.nan, math.inf, -1.5, 0.0, -0.0])
 )
 
 
-KEYS = npst.arrays(DTYPES, st.integers(0, 70)) | DUPLICATES | FLOATS
-
-
 def run_sort(values, nprocs, backend="sim", **more):
     return bsplib.run(bitonic_sort.main, values, nprocs=nprocs, backend=backend, **more)
-
-
-def assert_same_keys(got, expected):
-    if got.dtype.kind == "c":  # a NaN in one part says nothing about the other
-        np.testing.assert_array_equal(got.real, expected.real)
-        np.testing.assert_array_equal(got.imag, expected.imag)
-    else:
-        np.testing.assert_array_equal(got, expected)
 
 
 def check(keys, nprocs, backend, *, descending=False):
@@ -60,38 +36,17 @@ def check(keys, nprocs, backend, *, descending=False):
     starts = [min(pid * length, len(keys)) for pid in range(nprocs + 1)]
     assert [len(block) for block in blocks] == list(np.diff(starts))
     ordered = np.sort(keys)
-    assert {block.dtype for block in blocks} == {keys.dtype}
-    got = np.concatenate(blocks, dtype=keys.dtype)  # which else turns bytes to native order
-    assert_same_keys(got, ordered[::-1] if descending else ordered)
+    np.testing.assert_array_equal(np.concatenate(blocks), ordered[:: -1 if descending else 1])
 
 
 @pytest.mark.parametrize("nprocs", COUNTS)
-class TestAgainstNumpy:
-    @MANY
-    @given(KEYS, st.booleans())
-    @example(np.empty(0), False)
-    @example(np.array([3]), True)
-    def test_keys_of_any_dtype_are_sorted_by_virtual_processors(self, nprocs, keys, descending):
-        check(keys, nprocs, "sim", descending=descending)
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("backend", ["shm"])
-    @FEW
-    @given(keys=KEYS, descending=st.booleans())
-    @example(keys=np.empty(0), descending=False)
-    @example(keys=np.array([3]), descending=True)
-    def test_keys_of_any_dtype_are_sorted_by_real_processes(
-        self, nprocs, backend, keys, descending
-    ):
-        check(keys, nprocs, backend, descending=descending)
-
-    @pytest.mark.parametrize("backend", ["shm", "sim"])
-    @pytest.mark.parametrize("size", [0, 5, 1000])
-    def test_random_keys_are_the_same_however_many_processes_make_them(self, nprocs, backend, size):
-        blocks = run_sort(size, nprocs, backend, seed=7)
-        np.testing.assert_array_equal(
-            np.concatenate(blocks), bitonic_sort.reference(size, seed=7), strict=True
-        )
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+@pytest.mark.parametrize("size", [0, 5, 1000])
+def test_random_keys_are_the_same_however_many_processes_make_them(nprocs, backend, size):
+    blocks = run_sort(size, nprocs, backend, seed=7)
+    np.testing.assert_array_equal(
+        np.concatenate(blocks), bitonic_sort.reference(size, seed=7), strict=True
+    )
 
 
 @MANY
@@ -122,20 +77,6 @@ def test_large_blocks_are_sorted(backend, descending):
     check(np.random.default_rng(1).integers(0, 1000, 100_001), 3, backend, descending=descending)
 
 
-@pytest.mark.parametrize("nprocs", [1, 3, 4])
-@pytest.mark.parametrize("backend", ["shm", "sim"])
-def test_records_with_fields_are_sorted_field_by_field(backend, nprocs):
-    keys = np.random.default_rng(2).integers(0, 4, (50, 2)).astype(np.int32)
-    check(keys.view([("a", np.int32), ("b", np.int32)])[:, 0], nprocs, backend)
-
-
-@pytest.mark.parametrize("nprocs", [1, 3, 4])
-@pytest.mark.parametrize("backend", ["shm", "sim"])
-def test_python_objects_are_sorted(backend, nprocs):
-    keys = np.array([10**30, -5, 3, 10**30 - 1, 3, 0, 77], object)
-    check(keys, nprocs, backend)
-
-
 def test_the_keys_that_are_given_are_not_changed():
     keys = np.array([3, 1, 2, 0])
     bsplib.run(bitonic_sort.main, keys, nprocs=1, backend="shm", start_method="fork")
@@ -145,9 +86,9 @@ def test_the_keys_that_are_given_are_not_changed():
 @pytest.mark.parametrize("nprocs", [*range(1, 10), 33, 64, 100])
 def test_every_number_of_processes_is_sorted_from_the_worst_order(nprocs):
     keys = np.arange(3 * nprocs)[::-1].copy()
-    check(keys, nprocs, "sim")
-    check(keys[: 2 * nprocs + 1], nprocs, "sim")
-    check(keys[: nprocs // 2], nprocs, "sim")
+    for count in (3 * nprocs, 2 * nprocs + 1, nprocs // 2):
+        for descending in (False, True):
+            check(keys[:count], nprocs, "sim", descending=descending)
 
 
 @pytest.mark.parametrize("nprocs", [*range(1, 6), 7, pytest.param(8, marks=pytest.mark.slow)])
@@ -185,16 +126,6 @@ def test_the_h_relation_of_each_superstep_is_one_block(tmp_path, backend, nprocs
     h = np.maximum(*h_relation(run))
     for step in np.unique(run.records["superstep"][run.records["kind"] == 0]):
         assert h[run.records["superstep"] == step].max() == 20 * keys.itemsize
-
-
-def test_keys_of_two_dimensions_are_an_error():
-    with pytest.raises(ValueError, match=r"one dimension, and these have shape \(2, 3\)"):
-        run_sort(np.zeros((2, 3)), 2)
-
-
-def test_a_negative_number_of_keys_is_an_error():
-    with pytest.raises(ValueError, match="the number of keys is -1"):
-        run_sort(-1, 2)
 
 
 class TestCommandLine:

@@ -1,4 +1,4 @@
-"""The sorts by sampling, random and regular, give what numpy's sort gives."""
+"""The sorts in memory, by sampling and by a network, give what numpy's sort gives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 import bsplib
-from bsplib.apps.sorting import psrs, sample_sort
+from bsplib.apps.sorting import bitonic_sort, psrs, sample_sort
 from bsplib.apps.sorting.keys import DISTRIBUTIONS
 from bsplib.apps.sorting.spare_block import SpareBlock
 from tests.drawn import examples
@@ -20,11 +20,12 @@ COUNTS = (1, 3, 16)
 MANY = examples(12)
 FEW = examples(4, suppress_health_check=list(HealthCheck))
 
-SORTS = {
+SAMPLING = {
     "one": (sample_sort, {}),
     "bitonic": (sample_sort, {"sample_sort": "bitonic"}),
     "psrs": (psrs, {}),
 }
+SORTS = SAMPLING | {"network": (bitonic_sort, {})}
 
 NUMBERS = (
     npst.boolean_dtypes()
@@ -103,7 +104,7 @@ class TestAgainstNumpy:
 
 @pytest.mark.parametrize("backend", ["shm", "sim"])
 @pytest.mark.parametrize("nprocs", [7])
-@pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
+@pytest.mark.parametrize("sort", SAMPLING.values(), ids=SAMPLING)
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_every_distribution_is_sorted(machine, backend, nprocs, sort, distribution):
     module, how = sort
@@ -139,7 +140,7 @@ def rows(size=500):
 
 @pytest.mark.parametrize("backend", ["shm", "sim"])
 @pytest.mark.parametrize("nprocs", [3])
-@pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
+@pytest.mark.parametrize("sort", SAMPLING.values(), ids=SAMPLING)
 @pytest.mark.parametrize("key", ["count", "name", "price"])
 def test_records_of_equal_keys_stay_in_their_order(machine, sort, key, nprocs, backend):
     module, how = sort
@@ -159,7 +160,7 @@ def test_records_without_a_key_are_sorted_by_all_their_fields(machine, sort):
     np.testing.assert_array_equal(np.concatenate(blocks), np.sort(table))
 
 
-@pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
+@pytest.mark.parametrize("sort", SAMPLING.values(), ids=SAMPLING)
 def test_all_fields_of_a_record_travel_with_its_key(machine, sort):
     module, how = sort
     table = rows()
@@ -179,7 +180,7 @@ def sort_given(bsp, module, blocks, how):
 
 
 @pytest.mark.parametrize("backend", ["shm", "sim"])
-@pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
+@pytest.mark.parametrize("sort", SAMPLING.values(), ids=SAMPLING)
 @pytest.mark.parametrize("lengths", [[0, 5000, 0, 1], [3000, 10, 3000, 0], [0, 0, 0, 2]])
 def test_blocks_of_any_lengths_are_sorted_and_left_as_they_were(machine, backend, sort, lengths):
     module, how = sort
@@ -189,7 +190,7 @@ def test_blocks_of_any_lengths_are_sorted_and_left_as_they_were(machine, backend
     np.testing.assert_array_equal(np.concatenate(got), np.sort(np.concatenate(blocks)))
 
 
-@pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
+@pytest.mark.parametrize("sort", SAMPLING.values(), ids=SAMPLING)
 def test_unequal_blocks_come_out_even(machine, sort):
     module, how = sort
     more = {"oversampling": 1000} if module is sample_sort else {}
@@ -207,7 +208,7 @@ def sort_twice(bsp, module, size, how):
 
 
 @pytest.mark.parametrize("backend", ["shm", "sim"])
-@pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
+@pytest.mark.parametrize("sort", SAMPLING.values(), ids=SAMPLING)
 def test_a_program_may_sort_again_and_again(machine, sort, backend):
     module, how = sort
     results = machine(sort_twice, module, 1000, how, nprocs=3, backend=backend)
@@ -222,8 +223,8 @@ def sort_of_different_dtypes(bsp, module):
     return module.sort_blocks(bsp, np.zeros(3, [np.int64, np.float32][bsp.pid]))
 
 
-@pytest.mark.parametrize("module", [sample_sort, psrs])
 class TestWrongInput:
+    @pytest.mark.parametrize("module", [sample_sort, psrs])
     def test_different_dtypes_are_named_with_their_processes(self, machine, module):
         with pytest.raises(ValueError, match="dtype int64 on process 0 and dtype float32 on pro"):
             machine(sort_of_different_dtypes, module, nprocs=2, backend="sim")
@@ -231,17 +232,28 @@ class TestWrongInput:
     @pytest.mark.parametrize(
         ("values", "how", "message"),
         [
-            (np.zeros((2, 3)), {}, r"one dimension, and these have shape \(2, 3\)"),
-            (-1, {}, "the number of keys is -1"),
             (np.zeros(3), {"key": "price"}, "'price' is no field of the records; they have none"),
             (rows(3), {"key": "pri"}, "'pri' is no field of the records; they have the fields na"),
             (9, {"distribution": "normal"}, "'normal' is not one of uniform, sorted"),
             (9, {"dtype": "complex"}, "'complex128' is not one of float64"),
         ],
     )
+    @pytest.mark.parametrize("module", [sample_sort, psrs])
     def test_what_cannot_be_sorted_is_one_sentence(self, machine, module, values, how, message):
         with pytest.raises(ValueError, match=message):
             machine(module.main, values, nprocs=2, backend="sim", **how)
+
+    @pytest.mark.parametrize("module", [sample_sort, psrs, bitonic_sort])
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            (np.zeros((2, 3)), r"one dimension, and these have shape \(2, 3\)"),
+            (-1, "the number of keys is -1"),
+        ],
+    )
+    def test_keys_are_counted_in_one_dimension(self, machine, module, values, message):
+        with pytest.raises(ValueError, match=message):
+            machine(module.main, values, nprocs=2, backend="sim")
 
 
 # -- the spare block of a block -------------------------------------------------------------------

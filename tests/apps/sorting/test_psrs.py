@@ -82,11 +82,3 @@ class TestCommandLine:
         result = CliRunner().invoke(psrs.command, line)
         assert result.exit_code == 0, result.output
         assert "3 processes sorted 1000 keys; the most on one are 1." in result.output
-
-    @pytest.mark.lengthy
-    def test_the_run_is_recorded_in_the_file_that_is_named(self, tmp_path):
-        path = tmp_path / "trace.bsp"
-        line = ["--nprocs", "4", "--backend", "sim", "--profile", str(path), "--dtype", "str"]
-        assert CliRunner().invoke(psrs.command, line).exit_code == 0
-        (run,) = read_trace(path).runs
-        assert run.nprocs == 4

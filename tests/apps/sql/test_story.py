@@ -7,8 +7,6 @@ from dataclasses import asdict
 import pytest
 from click.testing import CliRunner
 
-import bsplib
-from bsplib.apps.sql import story
 from bsplib.apps.sql.cli import cli
 from bsplib.apps.sql.files import BLOCK
 from bsplib.apps.sql.generate import PAPER_SIZE, Generator
@@ -16,9 +14,7 @@ from bsplib.apps.sql.paper import PAPER
 from bsplib.apps.sql.plan import EXPERIMENTAL, STAGES
 from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, StorySetting, tell
 from bsplib.apps.sql.story_table import by_balance, gain, printed_by_balance
-from bsplib.machine import Machine, load_machine
-from bsplib.profiler.models.prediction import predict
-from bsplib.profiler.prices import ReplayPrices
+from bsplib.machine import load_machine
 from bsplib.recording.trace import read_trace
 
 
@@ -120,15 +116,6 @@ def test_the_bitonic_network_evens_the_sample_and_all_queries(told):
     assert told["bitonic"].sample_h.maximum < told["theoretical"].sample_h.maximum
 
 
-def test_the_sort_moves_as_much_whoever_sorts_the_sample(told):
-    assert told["bitonic"].exchange_h == told["theoretical"].exchange_h
-
-
-def test_costs_are_there_and_parts_are_no_more_than_the_whole(told):
-    for found in told.values():
-        assert 0 < found.sample_s + found.exchange_s <= found.sort_s < found.total_s
-
-
 def test_a_trace_of_every_stage_is_left(told, folder):
     names = [f"sql-{number}-{stage}.bsp" for number, stage in enumerate(STAGES, 1)]
     assert sorted(path.name for path in folder.iterdir()) == names
@@ -192,20 +179,3 @@ def test_a_story_that_cannot_be_told_is_one_sentence(line, message):
     assert result.exit_code == 1
     assert message in result.output
     assert "Traceback" not in result.output
-
-
-def exchange(bsp):
-    bsp.charge(1e-6)
-    bsp.send(1 - bsp.pid, bytes((100, 60)[bsp.pid]))
-    bsp.sync()
-
-
-@pytest.mark.parametrize(("rule", "h"), [("max", 100), ("sum", 160)])
-@pytest.mark.parametrize("model", [story.MODEL, "BSP"])
-def test_the_story_and_tuning_count_h_by_the_rule_of_the_machine(tmp_path, model, rule, h):
-    machine = Machine("by hand", "made up", g=1e-9, l=5e-9, h=rule)
-    path = tmp_path / "exchange.bsp"
-    bsplib.run(exchange, nprocs=2, backend="sim", machine=machine, profile=path)
-    (run,) = read_trace(path).runs
-    total_s = predict(run, ReplayPrices(machine), [model]).totals[model].total_s
-    assert total_s * 1e9 == pytest.approx(1000 + h + 5)
