@@ -10,12 +10,6 @@ import pytest
 from .. import pythons
 
 
-def test_the_versions_that_the_classifiers_name_begin_with_the_oldest_that_can_be_installed():
-    versions = pythons.claimed()
-    assert pythons.PROJECT["project"]["requires-python"] == f">={versions[0]}"
-    assert ".".join(map(str, sys.version_info[:2])) in versions
-
-
 @pytest.mark.parametrize(
     ("fails", "words", "failed"),
     [
@@ -34,15 +28,6 @@ def test_each_version_is_told_with_what_went_wrong(
     monkeypatch.setattr(pythons, "ENVIRONMENTS", tmp_path / "none")
     assert pythons.main(["3.11", "3.99"]) == failed
     assert capsys.readouterr().out == f"Python 3.11: {words}\nPython 3.99: {words}\n"
-
-
-def test_a_python_of_pyenv_is_found_and_one_that_is_nowhere_is_not(monkeypatch, tmp_path):
-    python = tmp_path / ".pyenv" / "versions" / "3.99.1" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.touch()
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert pythons.interpreter("3.99") == str(python)
-    assert pythons.interpreter("3.98") is None
 
 
 @pytest.mark.parametrize("here", [{"3.12"}, {"3.11", "3.12", "3.13"}, set()])

@@ -1,4 +1,4 @@
-"""Three algorithms, each once with mpi4py and once with bsplib, superstep by superstep alike.
+"""Two algorithms, each once with mpi4py and once with bsplib, superstep by superstep alike.
 
 In each, process 1 computes longer. As a program: ``same_algorithms.py NAME`` on ranks of MPI.
 """
@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-ROUNDS, ROWS, COLUMNS = 6, 8, 50
+ROUNDS, COLUMNS = 6, 50
 
 
 def compute(pid):
@@ -96,33 +96,6 @@ def iterate_sort_bsp(bsp, mine):
         counts = np.diff([0, *at, len(mine)])
         bsp.alltoall([counts[other : other + 1] for other in range(bsp.nprocs)])
         bsp.alltoall(np.split(mine, at))
-
-
-def gradients_mpi(comm):
-    piece, every, total = np.ones(ROWS), np.ones(ROWS * comm.size), np.zeros(1)
-    for _ in range(ROUNDS):
-        iterate_gradients_mpi(comm, piece, every, total)
-
-
-def iterate_gradients_mpi(comm, piece, every, total):
-    """Conjugate gradients: the direction to all, and two scalar products."""
-    comm.Allgather(piece, every)
-    compute(comm.rank)
-    comm.Allreduce(np.array([piece @ piece]), total)
-    comm.Allreduce(np.array([piece @ piece]), total)
-
-
-def gradients_bsp(bsp):
-    piece = np.ones(ROWS)
-    for _ in range(ROUNDS):
-        iterate_gradients_bsp(bsp, piece)
-
-
-def iterate_gradients_bsp(bsp, piece):
-    bsp.allgather(piece)
-    compute(bsp.pid)
-    bsp.allreduce(np.array([piece @ piece]))
-    bsp.allreduce(np.array([piece @ piece]))
 
 
 if __name__ == "__main__":

@@ -81,9 +81,7 @@ def stragglers(run):
     return [(each.kind, each.who) for each in sentences if each.part == "imbalance"][:1]
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "supersteps"), [("jacobi", 2), ("sort", 3), ("gradients", 3)]
-)
+@pytest.mark.parametrize(("algorithm", "supersteps"), [("jacobi", 2), ("sort", 3)])
 def test_an_algorithm_has_the_same_supersteps_h_and_verdict_on_mpi4py_and_bsplib(
     recorded, algorithm, supersteps, tmp_path
 ):

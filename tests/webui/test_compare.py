@@ -8,7 +8,6 @@ from playwright.sync_api import expect
 
 from bsplib import webui
 from bsplib.recording.records import Trace
-from bsplib.recording.trace import write_trace
 from bsplib.webui.opened_runs import AddressError
 from bsplib.webui.traces import Traces
 from tests.made_runs import frame, run_of, step
@@ -160,21 +159,6 @@ def test_the_graph_is_shaded_by_change_and_says_it_in_each_box(view, tab):
     view.get_by_role("radio", name="supersteps").check(force=True)
     expect(view.get_by_role("button", name="relax, 1")).to_have_attribute("data-bin", "0")
     expect(view.get_by_role("table")).to_be_hidden()
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-def test_a_trace_in_a_file_that_was_not_read_yet_can_be_compared(
-    tab, traces, served, show, tmp_path
-):
-    files = [tmp_path / "after.bsp", tmp_path / "before.bsp"]
-    for file, trace in zip(files, traces, strict=True):
-        write_trace(file, trace)
-    with served(*files) as url:
-        show(tab, url, "view=compare")
-        view = tab.locator("#view-compare")
-        expect(view.locator(".before-run")).to_contain_text("before.bsp, run 1: 2 processes")
-        expect(view.locator(".comparison")).to_contain_text("8.00 ms instead of 10.0 ms")
 
 
 # -- saved pages ---------------------------------------------------------------------------------

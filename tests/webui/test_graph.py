@@ -2,7 +2,6 @@
 
 import re
 from functools import partial
-from itertools import pairwise
 
 import pytest
 from playwright.sync_api import expect
@@ -241,73 +240,6 @@ def test_hostile_names_are_shown_as_text_and_run_nothing(tab, hostile_trace, ser
             expect(tab.locator("#detail h2")).to_contain_text(title)
         expect(tab.locator("main script, aside script, main img, aside img, h1 *")).to_have_count(0)
         expect(tab.locator("h1")).to_contain_text("<script>alert('program')</script>")
-
-
-def painted(tab, colours):
-    """Red, green and blue of colours that may be written in any colour space, by colour."""
-    found = tab.evaluate(
-        """colours => {
-          const canvas = document.createElement("canvas");
-          const context = canvas.getContext("2d", { willReadFrequently: true });
-          return colours.map((colour) => {
-            context.fillStyle = colour;
-            context.fillRect(0, 0, 1, 1);
-            return Array.from(context.getImageData(0, 0, 1, 1).data).slice(0, 3);
-          });
-        }""",
-        colours,
-    )
-    return dict(zip(colours, found, strict=True))
-
-
-def contrast(first, second):
-    """Contrast of two luminances, as WCAG 2 defines it."""
-    return (max(first, second) + 0.05) / (min(first, second) + 0.05)
-
-
-def luminance(rgb):
-    """Relative luminance, as WCAG 2 defines it."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-              for c in (part / 255 for part in rgb)]  # fmt: skip
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-@pytest.fixture
-def painted_tab(tab, broadcast_url, show):
-    """Shows the graph in a colour scheme and a palette; afterwards, all is as before."""
-
-    def paint(scheme, palette="red"):
-        tab.emulate_media(color_scheme=scheme)
-        open_graph(tab, broadcast_url, show=show)
-        tab.evaluate(
-            "name => import('./static/theme.js').then(({ setPalette }) => setPalette(name))",
-            palette,
-        )
-        return tab
-
-    yield paint
-    paint("light")
-
-
-@pytest.mark.parametrize("palette", ["red", "safe"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read_on_every_shade_and_shades_rise(painted_tab, scheme, palette):
-    tab = painted_tab(scheme, palette)
-    node = tab.locator(".node").first
-    colours = node.evaluate(
-        """(node) => [0, 1, 2, 3, 4].map((shade) => {
-          node.dataset.bin = shade;
-          return [".shape", ".title"].map((part) =>
-            getComputedStyle(node.querySelector(part)).fill);
-        })"""
-    )
-    known = painted(tab, [colour for pair in colours for colour in pair])
-    fills = [luminance(known[shape]) for shape, _ in colours]
-    for shape, (_, text) in zip(fills, colours, strict=True):
-        assert contrast(shape, luminance(known[text])) >= 4.5  # WCAG 2, level AA
-    steps = [after - before for before, after in pairwise(fills)]
-    if palette == "safe" or scheme == "light":
-        assert all(step < 0 for step in steps) if scheme == "light" else all(s > 0 for s in steps)
 
 
 def test_a_saved_page_lays_out_what_is_left_without_a_server(

@@ -11,7 +11,6 @@ from pypdf import PdfReader
 
 from bsplib.profiler.callgraph import build
 from bsplib.recording.records import Trace
-from bsplib.webui.page import saved_page
 
 pytestmark = pytest.mark.browser
 
@@ -68,18 +67,6 @@ def test_what_is_shown_from_a_hidden_node_is_not_empty(
     expect(box(tab, "main")).to_be_visible()
     show(tab, broadcast_url, f"hidden={leaf}&from={leaf}")
     expect(box(tab, "line 18")).to_be_visible()
-
-
-@pytest.mark.slow
-def test_a_saved_page_shows_all_supersteps_whatever_its_address_says(
-    open_tab, broadcast_trace, show, tmp_path
-):
-    file = tmp_path / "page.html"
-    file.write_text(saved_page(broadcast_trace), encoding="utf-8")
-    tab = open_tab()
-    show(tab, file.as_uri(), "brush=3,7")
-    expect(tab.locator("#brushed")).to_be_hidden()
-    expect(tab.locator("#status")).to_have_text("")
 
 
 def test_while_a_run_is_read_the_page_says_so_and_shows_no_empty_frame(

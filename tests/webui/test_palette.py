@@ -9,6 +9,7 @@ import pytest
 from bsplib.profiler.account import PARTS
 from bsplib.webui.page import STATIC
 
+CSS = (STATIC / "css" / "base.css").read_text(encoding="utf-8")
 VISIONS = {
     "trichromacy": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
     "protanopia": (
@@ -36,11 +37,20 @@ def times(matrix, vector):
     return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix]
 
 
+def linear(colour):
+    """Return red, green and blue of a colour in proportion to their light."""
+    levels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in levels]
+
+
+def luminance(colour):
+    """Return the relative luminance of a colour, as WCAG 2 defines it."""
+    return times(XYZ, linear(colour))[1]
+
+
 def lab(colour, vision):
     """Return lightness, green to red, and blue to yellow, as seen by a vision."""
-    levels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in levels]
-    seen = [min(1.0, max(0.0, value)) for value in times(VISIONS[vision], linear)]
+    seen = [min(1.0, max(0.0, value)) for value in times(VISIONS[vision], linear(colour))]
     parts = [value / white for value, white in zip(times(XYZ, seen), WHITE, strict=True)]
     x, y, z = (v ** (1 / 3) if v > 216 / 24389 else (24389 / 27 * v + 16) / 116 for v in parts)
     return 116 * y - 16, 500 * (x - y), 200 * (y - z)
@@ -48,8 +58,7 @@ def lab(colour, vision):
 
 def colours(kind, scheme, palette="red"):
     """Return the colours of a kind (part or bin) in the light or the dark scheme, by name."""
-    css = (STATIC / "css" / "base.css").read_text(encoding="utf-8")
-    root, safe = re.findall(r'^:root(?:\[data-palette="safe"\])? \{(.*?)^\}', css, re.DOTALL | re.M)
+    root, safe = re.findall(r'^:root(?:\[data-palette="safe"\])? \{(.*?)^\}', CSS, re.DOTALL | re.M)
     pairs = rf"--{kind}-(\w+): light-dark\((#\w{{6}}), (#\w{{6}})\)"
     found = re.findall(pairs, root) + (re.findall(pairs, safe) if palette == "safe" else [])
     return {name: (light, dark)[scheme == "dark"] for name, light, dark in found}
@@ -73,3 +82,28 @@ def test_neighbouring_shades_differ_for_every_eye(palette, scheme, vision):
     known = colours("bin", scheme, palette)
     seen = [lab(known[str(shade)], vision) for shade in range(5)]
     assert min(math.dist(one, other) for one, other in pairwise(seen)) >= LEAST
+
+
+def text_on(shade, scheme, palette):
+    """Return the colour of the text on a shade: the last rule that is for it counts."""
+    rules = re.findall(
+        r'^(\[data-palette="safe"\] )?\[data-bin(?:="(\d)")?\] \{.*--on-bin: ([^;]*);', CSS, re.M
+    )
+    *_, found = [
+        re.findall(r"#\w{6}", value)
+        for safe, only, value in rules
+        if only in ("", str(shade)) and (not safe or palette == "safe")
+    ]
+    return found[-1 if scheme == "dark" else 0]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("palette", ["red", "safe"])
+def test_text_can_be_read_on_every_shade_and_shades_rise(palette, scheme):
+    known = colours("bin", scheme, palette)
+    fills = [luminance(known[str(shade)]) for shade in range(5)]
+    for shade, fill in enumerate(fills):
+        text = luminance(text_on(shade, scheme, palette))
+        assert (max(fill, text) + 0.05) / (min(fill, text) + 0.05) >= 4.5  # WCAG 2, level AA
+    if palette == "safe" or scheme == "light":
+        assert fills == sorted(fills, reverse=scheme == "light")

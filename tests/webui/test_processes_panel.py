@@ -6,7 +6,6 @@ from playwright.sync_api import expect
 
 from bsplib.profiler.callgraph import build
 from bsplib.recording.records import Trace
-from bsplib.webui import services
 from tests.made_runs import frame, run_of, step
 from tests.scripted import Script
 
@@ -91,26 +90,3 @@ def test_many_processes_are_bars_by_pid(tab, look):
     expect(panel.locator(".readout")).to_contain_text("process 20: 40.0 ms")
     columns = [path.get_attribute("d").count("M") for path in panel.locator(".bars").all()]
     assert columns == [39, 1]  # the straggler is apart
-
-
-@pytest.mark.slow
-def test_a_thousand_processes_are_binned_and_asked_for_one_node_at_a_time(
-    tab, served, show, monkeypatch
-):
-    monkeypatch.setattr(services, "MAX_SLICES", 100)
-    made = Script(5000)
-    work = np.full(5000, MS)
-    work[4321] = 7 * MS
-    step(made, (frame("main", 1, 2),), work)
-    with served(Trace((run_of(made),))) as url:
-        show(tab, url)
-        panel = tab.locator("#processes")
-        expect(panel.locator(".readout")).to_have_text("process 4,321: 7.00 ms, 0.14% of all")
-        columns = panel.locator(".by-pid .bars").evaluate_all(
-            "paths => paths.map(path => path.getAttribute('d').split('M').length - 1)"
-        )
-        assert sum(columns) == 260
-        box = panel.locator(".by-pid").bounding_box()
-        for step_px in range(3):  # the straggler's column is as wide as 19 processes
-            tab.mouse.move(box["x"] + box["width"] * (4321.5 + step_px) / 5000, box["y"] + 5)
-        expect(panel.locator(".readout")).to_contain_text("process 4,32")

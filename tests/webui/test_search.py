@@ -73,15 +73,3 @@ def test_what_is_found_is_marked_in_the_graph_and_alone_in_the_table(tab, search
     expect(tab.locator("tr[data-node]")).to_have_count(2)
     search.field.press("Enter")
     expect(selected(tab)).to_have_text("bcast_onestage")
-
-
-@pytest.mark.slow
-def test_hostile_names_are_found_and_shown_as_text(tab, hostile_trace, served, show):
-    with served(hostile_trace) as url:
-        for view in "graph", "source":
-            show(tab, url, f"view={view}")
-            tab.keyboard.press("/")
-            tab.get_by_label("Search nodes").fill("<script>alert('name')")
-            tab.keyboard.press("Enter")
-            expect(selected(tab)).to_contain_text("<script>alert('name')</script>")
-            expect(tab.locator("#processes")).to_contain_text("process")

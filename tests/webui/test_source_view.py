@@ -98,22 +98,6 @@ def test_the_function_around_the_sync_is_shown_with_the_cost_of_the_line(tab, ur
 
 
 @pytest.mark.slow
-def test_a_call_is_as_red_as_what_it_calls_is_in_the_graph(tab, served, show, file):
-    made = Script(2)
-    main, relax = frame("main", 10, 11, str(file)), frame("relax", 1, 2, str(file))
-    step(made, (main, relax), (5e-3, 1e-3))
-    trace = Trace((replace(run_of(made), sources={str(file): digest(file.read_bytes())}),))
-    root = build(trace.runs[0]).root
-    with served(trace) as url:
-        show(tab, url, f"view=source&node={root}")
-        call = tab.locator(".source [data-line='11'] .margin")
-        expect(call).to_have_text("2.00 ms")
-        expect(call).to_have_attribute("data-bin", "3")
-        show(tab, url)
-        expect(tab.get_by_role("button", name="relax, 2.00 ms")).to_have_attribute("data-bin", "3")
-
-
-@pytest.mark.slow
 def test_the_first_line_that_costs_is_scrolled_to(tab, served, show, tmp_path):
     path = tmp_path / "long.py"
     path.write_text("def main(bsp):\n" + "    pass\n" * 200 + "    bsp.sync()\n")

@@ -7,7 +7,6 @@ import pytest
 from playwright.sync_api import expect
 
 from bsplib.recording.records import Trace
-from bsplib.webui.page import saved_page
 from tests.made_runs import frame, run_of, step
 from tests.scripted import Script
 
@@ -190,33 +189,6 @@ def test_arrows_move_a_cursor_and_enter_selects_the_cost_centre(tab, timeline):
         tab.keyboard.press("ArrowRight")
     tab.keyboard.press("Enter")
     expect(tab.locator("#detail h2")).to_have_text("line 22")
-
-
-def mark_at(canvas, part):
-    """Position of the mark below a part of the axis."""
-    return spot(canvas, part, 0)["x"], canvas.bounding_box()["height"] - BOTTOM + 4
-
-
-def is_blue(colour):
-    return colour[2] > colour[0] + 40
-
-
-@pytest.mark.slow
-def test_a_saved_page_shows_a_coarse_timeline_and_says_what_it_needs(
-    open_tab, show, long_trace, tmp_path
-):
-    tab = open_tab()
-    file = tmp_path / "page.html"
-    file.write_text(saved_page(long_trace), encoding="utf-8")
-    show(tab, file.as_uri(), "view=timeline&axis=superstep&layer=loss")
-    canvas = tab.locator("canvas.heat")
-    expect(tab.locator(".timeline .ramp")).to_be_visible()
-    assert is_red(pixel(canvas, **spot(canvas, 0.8, 2)))
-    assert [is_blue(pixel(canvas, *mark_at(canvas, part))) for part in (0.2, 0.8)] == [False, True]
-    tab.mouse.move(*at(canvas, 0.8, 2))
-    expect(readout(tab)).to_contain_text("Supersteps 2,")
-    tab.get_by_role("button", name="Zoom in").click()
-    expect(tab.locator(".timeline .hint")).to_contain_text("bsp view shows it more finely")
 
 
 def test_a_click_on_waiting_goes_to_the_process_and_line_that_was_waited_for(tab, timeline):

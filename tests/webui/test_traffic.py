@@ -82,16 +82,6 @@ def test_hovering_a_cell_tells_processes_bytes_and_messages(tab, traffic):
     expect(readout(tab)).to_contain_text("15.0 kB in 4 messages, 23% of all")
 
 
-def test_arrows_move_the_cursor_through_the_cells(tab, traffic):
-    canvas = traffic("main")
-    canvas.focus()
-    tab.keyboard.press("ArrowRight")
-    expect(readout(tab)).to_contain_text("From process 0 to process 0")
-    tab.keyboard.press("ArrowRight")
-    tab.keyboard.press("ArrowDown")
-    expect(readout(tab)).to_contain_text("From process 1 to process 1")
-
-
 def test_the_cost_centre_that_departs_most_is_the_first_of_a_list(tab, traffic):
     traffic("main")
     centres = tab.get_by_role("table", name="Cost centres that depart most")
