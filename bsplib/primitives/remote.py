@@ -20,12 +20,10 @@ from bsplib.transfers.coordinates import check_axes, elements
 from bsplib.transfers.delivery import PendingGet
 from bsplib.transfers.descriptions import (
     CallSite,
-    ContiguousGet,
-    ContiguousPut,
-    ElementsGet,
-    ElementsPut,
-    IndexGet,
-    Put,
+    Contiguous,
+    Named,
+    Selected,
+    Single,
     packed,
 )
 from bsplib.transfers.irregular import (
@@ -65,7 +63,7 @@ def put_slowly(
     if values.size == 0:
         return
     put, arranged = target.for_put(values)
-    if isinstance(put, ContiguousPut) and bsp._watch is None and bsp._engine.takes(put.slot):
+    if isinstance(put, Contiguous) and bsp._watch is None and bsp._engine.takes(put.slot):
         _keep_known(bsp, dst)
         early = operation == "hpput" and at is None  # perhaps it can be written at once
         if early and bsp._engine.try_put(operation, to, src, dst, offset):
@@ -91,7 +89,7 @@ def _put_again(
     return bsp._engine.try_put(operation, to, src if listed is None else listed, dst, offset)
 
 
-def _add_contiguous(bsp: GroupState, to: int, put: ContiguousPut, values: Array) -> None:
+def _add_contiguous(bsp: GroupState, to: int, put: Contiguous, values: Array) -> None:
     """Add a put of elements that follow each other, which has been checked."""
     first = put.first * values.itemsize
     if bsp._engine.is_small(values.nbytes):
@@ -102,7 +100,7 @@ def _add_contiguous(bsp: GroupState, to: int, put: ContiguousPut, values: Array)
     bsp._engine.add_staged(to, put.slot, first, where, values.nbytes)
 
 
-def _add_placed(bsp: GroupState, to: int, put: Put, values: Array, site: CallSite | None) -> None:
+def _add_placed(bsp: GroupState, to: int, put: Named, values: Array, site: CallSite | None) -> None:
     """Add a put that has been checked, with a description of its place."""
     nbytes, send_buffer, description = values.nbytes, bsp._engine.send_buffer, packed(put, site)
     if bsp._engine.is_small(nbytes):
@@ -174,15 +172,15 @@ def get_slowly(
     return destination
 
 
-def _ask(bsp: GroupState, sender: int, get: ContiguousGet | IndexGet, pending: PendingGet) -> None:
+def _ask(bsp: GroupState, sender: int, get: Contiguous | Selected, pending: PendingGet) -> None:
     """Ask another process for the values of a get that has been checked."""
     description = packed(get, pending.site)
     bsp._engine.send_buffer.describe(sender, ASK, description, 0, _NO_DATA)
-    bsp._engine.add_ask(sender, get.nbytes, pending)
+    bsp._engine.add_ask(sender, pending.destination.size * pending.dtype.itemsize, pending)
 
 
 def _read_now(
-    bsp: GroupState, pid: int, target: Target, get: ContiguousGet | IndexGet, destination: Array
+    bsp: GroupState, pid: int, target: Target, get: Contiguous | Selected, destination: Array
 ) -> bool:
     """Read an hpget at its call, if the memory of the other process can be read then."""
     there = target.announced()
@@ -195,7 +193,7 @@ def _read_now(
     if memory is None:
         return False
     target.read(memory, get, destination)
-    bsp._engine.note_early_get(pid, get.nbytes)
+    bsp._engine.note_early_get(pid, destination.size * target.dtype.itemsize)
     return True
 
 
@@ -256,7 +254,7 @@ def put_at(
     what = cast_values("put_at", values, dtype, exact=bsp._watch is not None)
     to, at, what = broadcast("put_at", *named[:2], what)
     chosen = _elements(bsp, "put_at", registration, to, at, named.inner)
-    put = packed(ElementsPut(registration.slot, code), _site(bsp, "put_at"))
+    put = packed(Single(registration.slot, code), _site(bsp, "put_at"))
     buffers = _buffers(
         bsp,
         {
@@ -330,15 +328,15 @@ def get_at(
         bsp._engine.fill_destination(destination)
     chosen = _elements(bsp, "get_at", registration, of, at, named.inner)
     site = _site(bsp, "get_at")
+    get = packed(Single(registration.slot), site)
     buffers = _buffers(bsp, {pid: 8 * number for pid, number in chosen.numbers.items()})
     into = np.ndarray.view(destination, np.ndarray)
     positions = chosen.deal_positions({pid: memory for pid, (_, memory) in buffers.items()})
     for pid, (where, memory) in buffers.items():
         number = chosen.numbers[pid]
-        get = ElementsGet(registration.slot, number * dtype.itemsize)
-        _add_elements(bsp, pid, (ASK, STAGED_ASK), packed(get, site), number, where, memory)
+        _add_elements(bsp, pid, (ASK, STAGED_ASK), get, number, where, memory)
         pending = PendingGet(pid, into, None, dtype, positions[pid], site)
-        bsp._engine.add_ask(pid, get.nbytes, pending)
+        bsp._engine.add_ask(pid, number * dtype.itemsize, pending)
     if bsp._watch is not None and destination.size:
         destination = bsp._watch.destination(destination, "get_at", new=out is None)
     return destination

@@ -23,7 +23,7 @@ from bsplib.transfers.delivery import (
     write_placed,
     write_strided,
 )
-from bsplib.transfers.descriptions import Get, unpacked
+from bsplib.transfers.descriptions import Named, count_of, unpacked
 from bsplib.transfers.place import address
 from bsplib.transfers.registry import Agreement, Registration, Registry, agreement_of
 
@@ -138,20 +138,21 @@ class Supersteps:
                 if entry[0] in (ASK, STAGED_ASK):
                     get, _ = unpacked(entry[3])
                     indices = self.data_of(source, entry) if entry[4] else b""
-                    self._reply(engine, source, get, indices)
+                    nbytes = count_of(get, entry[4]) * self._registry.itemsize(get.slot)
+                    self._reply(engine, source, get, indices, nbytes)
         head: int = engine.replies.complete(engine.meeting.inline_address())
         return head
 
-    def _reply(self, engine: Engine, source: int, get: Get, indices: Any) -> None:
+    def _reply(self, engine: Engine, source: int, get: Named, indices: Any, nbytes: int) -> None:
         """Add the values that a process gets from here to the answers."""
-        if engine.is_small(get.nbytes):
-            memory = np.empty(get.nbytes, np.uint8)
+        if engine.is_small(nbytes):
+            memory = np.empty(nbytes, np.uint8)
             read_source(self._registry, get, indices, memory)
             engine.replies.describe(source, REPLY, b"", 0, memory)
             return
-        (_, where, _), memory = self._port.stage(get.nbytes, source)
+        (_, where, _), memory = self._port.stage(nbytes, source)
         read_source(self._registry, get, indices, memory)
-        engine.replies.describe_staged(source, STAGED_REPLY, b"", 0, where, get.nbytes)
+        engine.replies.describe_staged(source, STAGED_REPLY, b"", 0, where, nbytes)
 
     def take_answers(self, engine: Engine) -> None:
         """Find the answers to the gets of this process, which has met the others once more."""

@@ -11,14 +11,7 @@ from bsplib.core.entries import Entry
 from bsplib.core.kinds import PUT, STAGED_PUT, STRIDED
 from bsplib.errors import BoundsError
 from bsplib.transfers.delivery import parts_of
-from bsplib.transfers.descriptions import (
-    ContiguousPut,
-    ElementsPut,
-    IndexPut,
-    Put,
-    is_put,
-    unpacked,
-)
+from bsplib.transfers.descriptions import Contiguous, Named, Selected, is_put, unpacked
 from bsplib.transfers.place import Array, WireIndex, broadcasts, from_wire, selected_shape
 from bsplib.transfers.registry import Registry
 
@@ -35,7 +28,7 @@ def check_arrivals(registry: Registry, source: int, entries: Iterable[Entry], da
         BoundsError: one would leave the array here.
     """
     for entry in entries:
-        kind, *_, nbytes = entry
+        kind = entry[0]
         if not is_put(kind) or kind == STRIDED:  # a strided view is of an array that all know
             continue
         put = put_of(registry, entry)
@@ -44,7 +37,7 @@ def check_arrivals(registry: Registry, source: int, entries: Iterable[Entry], da
         if registration.announced is not None or array is None:
             continue
         where = parts_of(entry[4], data(source, entry))[0] if entry[4] else None
-        misfit = _misfit(put, array, nbytes, where)
+        misfit = _misfit(put, array, where)
         if misfit:
             raise BoundsError(
                 f"put: {misfit} from process {source} lie outside the array of shape "
@@ -52,25 +45,23 @@ def check_arrivals(registry: Registry, source: int, entries: Iterable[Entry], da
             )
 
 
-def put_of(registry: Registry, entry: Entry) -> Put:
+def put_of(registry: Registry, entry: Entry) -> Named:
     """Return what the entry of a put describes."""
-    kind, slot, first, description, *_ = entry
+    kind, slot, first, description, *_, nbytes = entry
     if kind in (PUT, STAGED_PUT):
-        return ContiguousPut(slot, first // registry.itemsize(slot))
-    put: Put = unpacked(description)[0]
-    return put
+        itemsize = registry.itemsize(slot)
+        return Contiguous(slot, first // itemsize, nbytes // itemsize)
+    return unpacked(description)[0]
 
 
-def _misfit(put: Put, array: Array, nbytes: int, where: Array | None) -> str | None:
+def _misfit(put: Named, array: Array, where: Array | None) -> str | None:
     """Return text for what a put names outside the array; None if it stays inside."""
-    if isinstance(put, ContiguousPut):
-        count = nbytes // array.itemsize
-        fits = put.first + count <= array.size
-        return None if fits else f"{count} elements at offset {put.first}"
-    if isinstance(put, IndexPut):
+    if isinstance(put, Contiguous):
+        fits = put.first + put.count <= array.size
+        return None if fits else f"{put.count} elements at offset {put.first}"
+    if isinstance(put, Selected):
         fits = _fits(put.shape, array.shape, put.selection)
         return None if fits else f"values of shape {put.shape} at {from_wire(put.selection)}"
-    assert isinstance(put, ElementsPut)
     assert where is not None  # it has a word at least
     highest = np.max(where)
     return None if highest < array.size else f"index {highest}"

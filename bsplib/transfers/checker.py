@@ -31,22 +31,12 @@ from numpy.typing import NDArray
 
 from bsplib import call_site
 from bsplib.backends.members import Members
-from bsplib.core.entries import Entry, index_bytes
+from bsplib.core.entries import Entry
 from bsplib.core.kinds import ASK, STAGED_ASK
 from bsplib.errors import OverlapError
 from bsplib.transfers.arrival_checks import Data, check_arrivals
 from bsplib.transfers.delivery import parts_of
-from bsplib.transfers.descriptions import (
-    CallSite,
-    ElementsGet,
-    ElementsPut,
-    Get,
-    IndexGet,
-    IndexPut,
-    Put,
-    is_put,
-    unpacked,
-)
+from bsplib.transfers.descriptions import CallSite, Named, Selected, Single, is_put, unpacked
 from bsplib.transfers.guard import access_of
 from bsplib.transfers.held_arrays import refresh_variables
 from bsplib.transfers.place import Array, address, from_wire, memory_range
@@ -172,8 +162,7 @@ def _words(operation: str, process: int, line: str) -> str:
 class _Transfer(NamedTuple):
     """A put or a get that names elements of this process."""
 
-    what: Put | Get
-    nbytes: int
+    what: Named
     indices: NDArray[np.int64] | None
     """Indices of single elements; None for the other kinds."""
     process: int
@@ -191,7 +180,7 @@ class _Transfer(NamedTuple):
         operation, _ = self.site
         if self.is_get:
             return _Use.HP_READ if operation == "hpget" else _Use.READ
-        if isinstance(self.what, ElementsPut) and self.what.op is not None:
+        if isinstance(self.what, Single) and self.what.op is not None:
             return _Use.COMBINE
         return _Use.HP_WRITE if operation == "hpput" else _Use.PUT
 
@@ -204,12 +193,11 @@ def transfer_of(entry: Entry, process: int, data: Callable[[Entry], Any]) -> _Tr
         process: that made it, by its pid in the root group.
         data: returns the data of the entry.
     """
-    _, _, _, description, indices, _, nbytes = entry
+    _, _, _, description, indices, *_ = entry
     what, site = unpacked(description)
     is_get = not is_put(entry[0])
     where = parts_of(indices, data(entry))[0] if indices else None
-    size = what.nbytes if is_get else nbytes - index_bytes(indices)
-    return _Transfer(what, size, where, process, site or ("", ""), is_get)
+    return _Transfer(what, where, process, site or ("", ""), is_get)
 
 
 class _Named:
@@ -250,14 +238,14 @@ class _Named:
         what = transfer.what
         array = self._registry.at(what.slot).array if array is None else array
         assert array is not None  # the sender has checked
-        if isinstance(what, IndexPut | IndexGet):
+        if isinstance(what, Selected):
             index = from_wire(what.selection)
             return array[index if Ellipsis in index else (*index, Ellipsis)], None
         dense = array.flags.c_contiguous
         line = array.reshape(-1) if dense else array
-        if isinstance(what, ElementsPut | ElementsGet):
+        if isinstance(what, Single):
             return line, transfer.indices
-        stop = what.first + transfer.nbytes // array.itemsize
+        stop = what.first + what.count
         if dense:
             return line[what.first : stop], None
         return array, np.arange(what.first, stop)

@@ -15,15 +15,7 @@ from numpy.typing import NDArray
 
 from bsplib.core.entries import index_bytes
 from bsplib.transfers.casting import check_survival
-from bsplib.transfers.descriptions import (
-    CallSite,
-    ContiguousGet,
-    ContiguousPut,
-    Get,
-    IndexGet,
-    IndexPut,
-    unpacked,
-)
+from bsplib.transfers.descriptions import CallSite, Contiguous, Named, Selected, unpacked
 from bsplib.transfers.irregular import combine, read_at, write_at
 from bsplib.transfers.place import Array, Region, from_wire
 from bsplib.transfers.registry import Registration, Registry
@@ -66,21 +58,21 @@ class PendingGet(NamedTuple):
         destination[...] = values if destination.ndim == 1 else values.reshape(destination.shape)
 
 
-def read_source(registry: Registry, get: Get, indices: Any, memory: NDArray[np.uint8]) -> None:
+def read_source(registry: Registry, get: Named, indices: Any, memory: NDArray[np.uint8]) -> None:
     """Copy what another process gets from this one, before anything here is written.
 
     Args:
         registry: of the group.
         get: of the other process.
         indices: the data of its entry.
-        memory: memory for the values, ``get.nbytes`` bytes.
+        memory: memory for the values.
     """
     array = _array(registry.at(get.slot))
     values = memory.view(array.dtype)
-    if isinstance(get, ContiguousGet):
+    if isinstance(get, Contiguous):
         flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
         values[:] = flat[get.first : get.first + len(values)]
-    elif isinstance(get, IndexGet):
+    elif isinstance(get, Selected):
         selected = np.asarray(array[from_wire(get.selection)], dtype=array.dtype)
         np.copyto(values.reshape(selected.shape), selected)
     else:
@@ -98,11 +90,11 @@ def write_placed(registry: Registry, description: bytes, indices: int, data: Any
     """
     put, _ = unpacked(description)
     registration = registry.at(put.slot)
-    if isinstance(put, ContiguousPut):
+    if isinstance(put, Contiguous):
         write_gaps(registration, put.first, data)
         return
     array = _array(registration)
-    if isinstance(put, IndexPut):
+    if isinstance(put, Selected):
         array[from_wire(put.selection)] = np.ndarray(put.shape, array.dtype, buffer=data)
         return
     where, values = parts_of(indices, data)

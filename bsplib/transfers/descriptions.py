@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import marshal
 from functools import lru_cache
+from math import prod
 from typing import Any, NamedTuple
 
 from bsplib.core.kinds import ASK, MESSAGE, STAGED_MESSAGE
@@ -19,16 +20,17 @@ CallSite = tuple[str, str]
 """Name of a primitive, and file and line of its call: known under ``check=True`` only."""
 
 
-class ContiguousPut(NamedTuple):
-    """Write elements that follow each other in C order."""
+class Contiguous(NamedTuple):
+    """Elements that follow each other in C order."""
 
     slot: int
-    """Number of the registration, the same on all processes."""
+    """Number of the registration, the same on all processes; so for the others."""
     first: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which is not used
 
 
-class IndexPut(NamedTuple):
-    """Write what a basic index selects."""
+class Selected(NamedTuple):
+    """What a basic index selects."""
 
     slot: int
     selection: WireIndex
@@ -36,59 +38,35 @@ class IndexPut(NamedTuple):
     """Shape of the values, which broadcast to what is selected."""
 
 
-class ElementsPut(NamedTuple):
-    """Write or combine single elements. Its data are indices, and then the values."""
+class Single(NamedTuple):
+    """Single elements. The data of the entry are indices, and then the values of a put."""
 
     slot: int
-    op: bytes | None
-    """Pickled ufunc that combines each value into what is there; None to write."""
+    op: bytes | None = None
+    """Pickled ufunc that combines each value of a put into what is there; None to write."""
 
 
-class ContiguousGet(NamedTuple):
-    """Read elements that follow each other in C order."""
+Named = Contiguous | Selected | Single
 
-    slot: int
-    first: int
-    nbytes: int
-
-
-class IndexGet(NamedTuple):
-    """Read what a basic index selects."""
-
-    slot: int
-    selection: WireIndex
-    nbytes: int
-
-
-class ElementsGet(NamedTuple):
-    """Read single elements. Its data are indices."""
-
-    slot: int
-    nbytes: int
-
-
-Put = ContiguousPut | IndexPut | ElementsPut
-Get = ContiguousGet | IndexGet | ElementsGet
-
-_KINDS: tuple[type[Any], ...] = (
-    ContiguousPut,
-    IndexPut,
-    ElementsPut,
-    ContiguousGet,
-    IndexGet,
-    ElementsGet,
-)
+_KINDS: tuple[type[Any], ...] = (Contiguous, Selected, Single)
 _CODES = {kind: code for code, kind in enumerate(_KINDS)}
 
 
+def count_of(what: Named, indices: int) -> int:
+    """Return how many elements are named, by an entry with a number of indices."""
+    if isinstance(what, Single):
+        return indices
+    return what.count if isinstance(what, Contiguous) else prod(what.shape)
+
+
 @lru_cache(maxsize=1024, typed=True)  # tuples of two types may be equal
-def packed(what: Put | Get, site: CallSite | None = None) -> bytes:
+def packed(what: Named, site: CallSite | None = None) -> bytes:
     """Return a description as bytes."""
     return marshal.dumps((_CODES[type(what)], tuple(what), site))
 
 
 @lru_cache(maxsize=1024)
-def unpacked(description: bytes) -> tuple[Any, CallSite | None]:
+def unpacked(description: bytes) -> tuple[Named, CallSite | None]:
     """Return what :func:`packed` has made bytes of: what is described, and where it was called."""
     code, fields, site = marshal.loads(description)
     return _KINDS[code]._make(fields), site

@@ -19,7 +19,7 @@ from bsplib.core.forms import are_equal, decode_dtype
 from bsplib.errors import BoundsError, DtypeError, PlaceError, RegistrationError
 from bsplib.transfers.argument_order import swapped
 from bsplib.transfers.casting import check_out
-from bsplib.transfers.descriptions import ContiguousGet, ContiguousPut, IndexGet, IndexPut
+from bsplib.transfers.descriptions import Contiguous, Selected
 from bsplib.transfers.place import (
     MOST_AXES,
     Array,
@@ -179,61 +179,53 @@ class Target:
 
     # -- the transfers ------------------------------------------------------------------
 
-    def for_put(self, values: Array) -> tuple[ContiguousPut | IndexPut, Array]:
-        """Return the put, and the values in the order in which they are sent.
+    def for_put(self, values: Array) -> tuple[Contiguous | Selected, Array]:
+        """Return what a put names, and the values in the order in which they are sent.
 
         Args:
             values: not empty, of the dtype of the array there.
         """
-        slot = self._registration.slot
         if self._reshaped:
             self._broadcast(values)
             values = np.broadcast_to(values, self._shape)
-        if self._offset is not None:
-            self._count = values.size
-            self._check()
-            return ContiguousPut(slot, self._offset), values
-        self._shape = self._shape if self._index is None else values.shape
-        self._broadcast(values)
+        elif self._offset is None:
+            self._shape = self._shape if self._index is None else values.shape
+            self._broadcast(values)
+        self._count = values.size
         self._check()
-        if self._index is not None:
-            return IndexPut(slot, self._index, values.shape), values
-        region = self._region
-        assert region is not None  # an empty view takes no values: _broadcast raised
-        arranged = region.spread(values)
-        start = self._flat(region)
-        if start is not None:
-            return ContiguousPut(slot, start), arranged
-        return IndexPut(slot, region.wire(), arranged.shape), arranged
+        if self._region is not None:
+            values = self._region.spread(values)
+        return self._described(values.shape), values
 
-    def for_get(self, destination: Array) -> ContiguousGet | IndexGet:
-        """Return the get.
+    def for_get(self, destination: Array) -> Contiguous | Selected:
+        """Return what a get names.
 
         Args:
             destination: not empty, of the shape that is named.
         """
-        slot = self._registration.slot
         self._count, self._shape = destination.size, destination.shape
         self._check()
-        nbytes = destination.size * self.dtype.itemsize
-        if self._offset is not None:
-            return ContiguousGet(slot, self._offset, nbytes)
-        if self._index is not None:
-            return IndexGet(slot, self._index, nbytes)
         region = self._region
-        assert region is not None  # the destination has the view's shape and is not empty
-        if region.order != tuple(range(len(region.order))):
+        if region is not None and region.order != tuple(range(len(region.order))):
             self.rearranged = region
-        start = self._flat(region)
-        if start is not None:
-            return ContiguousGet(slot, start, nbytes)
-        return IndexGet(slot, region.wire(), nbytes)
+        return self._described(destination.shape)
+
+    def _described(self, shape: tuple[int, ...]) -> Contiguous | Selected:
+        """Return what is named, for values of a shape."""
+        slot, region = self._registration.slot, self._region
+        if self._index is not None:
+            return Selected(slot, self._index, shape)
+        first = self._offset if region is None else self._flat(region)
+        if first is not None:
+            return Contiguous(slot, first, prod(shape))
+        assert region is not None  # an empty view takes no values: _broadcast raised
+        return Selected(slot, region.wire(), shape)
 
     def announced(self) -> AnnouncedArray | None:
         """Return what was announced of the array that is named; None if it is not announced yet."""
         return self._there() if self.resolved else None
 
-    def read(self, memory: memoryview, get: ContiguousGet | IndexGet, destination: Array) -> None:
+    def read(self, memory: memoryview, get: Contiguous | Selected, destination: Array) -> None:
         """Do a get at once, and not at the end of the superstep.
 
         Args:
@@ -242,8 +234,8 @@ class Target:
             destination: the array that was given to :meth:`for_get`.
         """
         values: Array = np.frombuffer(memory, self.dtype)
-        if isinstance(get, ContiguousGet):
-            values = values[get.first : get.first + get.nbytes // self.dtype.itemsize]
+        if isinstance(get, Contiguous):
+            values = values[get.first : get.first + get.count]
         else:
             values = values.reshape(self._there().shape)[from_wire(get.selection)]
         if self.rearranged is not None:

@@ -26,7 +26,7 @@ from bsplib.primitives import collective_mail, mailbox, state
 from bsplib.primitives.state import GroupState
 from bsplib.transfers import messages, operations
 from bsplib.transfers.casting import cast_values
-from bsplib.transfers.descriptions import ContiguousPut, Put, unpacked
+from bsplib.transfers.descriptions import Contiguous, Named, unpacked
 from bsplib.transfers.place import from_wire
 from bsplib.transfers.registry import Registration
 from bsplib.transfers.target import target_of
@@ -212,8 +212,8 @@ def _put_twice(
         _compare(f"{operation} to {to}", quick.tobytes(), slow.tobytes())
 
 
-def _write(array: Any, put: Put, values: Any) -> None:
-    if isinstance(put, ContiguousPut):
+def _write(array: Any, put: Named, values: Any) -> None:
+    if isinstance(put, Contiguous):
         array.reshape(-1)[put.first : put.first + values.size] = values.reshape(-1)
     else:
         array[from_wire(put.selection)] = values  # type: ignore[union-attr]  # of an index

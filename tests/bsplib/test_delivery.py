@@ -29,7 +29,7 @@ from bsplib.core.kinds import (
 from bsplib.core.meeting import Meeting
 from bsplib.errors import BoundsError
 from bsplib.transfers.arrival_checks import check_arrivals
-from bsplib.transfers.descriptions import ContiguousPut, ElementsGet, ElementsPut, IndexPut, packed
+from bsplib.transfers.descriptions import Contiguous, Selected, Single, packed
 from bsplib.transfers.registry import Registry, agreement_of
 
 
@@ -66,10 +66,10 @@ def add(send_buffer, to, kind, description, indices, data):
 
 def test_puts_and_messages_count_for_an_oblivious_sync_and_nothing_else_does():
     send_buffer = SendBuffer(0, 2, PrivateMemory().allocate)
-    contiguous, message = packed(ContiguousPut(0, 0)), np.frombuffer(b"123", np.uint8)
+    contiguous, message = packed(Contiguous(0, 0, 1)), np.frombuffer(b"123", np.uint8)
     add(send_buffer, 1, PLACED, contiguous, 0, data_of(1))
-    add(send_buffer, 1, PLACED, packed(ElementsPut(0, None)), 3, words([1, 2, 3], 4, 5, 6))
-    add(send_buffer, 1, ASK, packed(ElementsGet(0, 16)), 2, words([1, 2]))
+    add(send_buffer, 1, PLACED, packed(Single(0)), 3, words([1, 2, 3], 4, 5, 6))
+    add(send_buffer, 1, ASK, packed(Single(0)), 2, words([1, 2]))
     add(send_buffer, 1, REPLY, b"", 0, data_of(1))
     add(send_buffer, 1, NOTICE, b"", 0, data_of(1))
     add(send_buffer, 1, MESSAGE, b"a head of any length", 0, message)
@@ -97,9 +97,9 @@ def data_in_records(values):
 @pytest.mark.parametrize(
     ("what", "indices", "values", "misfit"),
     [
-        (ContiguousPut(0, 3), [], (1, 2), "2 elements at offset 3"),
-        (IndexPut(0, (5,), ()), [], (1,), r"values of shape \(\) at \(5,\)"),
-        (ElementsPut(0, None), [0, 4], (1, 2), "index 4"),
+        (Contiguous(0, 3, 2), [], (1, 2), "2 elements at offset 3"),
+        (Selected(0, (5,), ()), [], (1,), r"values of shape \(\) at \(5,\)"),
+        (Single(0), [0, 4], (1, 2), "index 4"),
     ],
     ids=["contiguous", "index", "words"],
 )
