@@ -17,8 +17,7 @@ from bsplib.backends.launching import Times
 from bsplib.command_options import OutputFile, as_sentence
 from bsplib.errors import MissingExtraError
 from bsplib.output_file import TRACE
-from bsplib.running.options import BackendName
-from bsplib.running.overrides import current, overriding
+from bsplib.running.options import BackendName, current, overriding
 
 
 @dataclass(frozen=True)

@@ -24,15 +24,15 @@ import json
 import os
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder, ModuleSpec
 from time import monotonic_ns
+from types import ModuleType
 from typing import Any
 
 from bsplib.record import frames
 from bsplib.record.build import cache_folder, shim_of
 from bsplib.record.libraries import Library, NoShimError, find_library
-from bsplib.record.mpi_import import MpiFinder
 from bsplib.record.recorded_program import (
     NO_CALL,
     PATIENCE_MS,
@@ -67,6 +67,42 @@ def _sampler() -> tuple[Any, str]:
     return (None if reason else sampler), reason
 
 
+class _MpiFinder:
+    """Finds ``mpi4py.MPI`` as others do, and tells when it has been imported.
+
+    The class inherits nothing from ``importlib.abc``, which would load modules that are not needed.
+
+    Args:
+        imported: is called with the module, before the program gets it.
+    """
+
+    def __init__(self, imported: Callable[[Any], None]) -> None:
+        self._imported = imported
+        sys.meta_path.insert(0, self)
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002  # as the import system calls it
+        target: ModuleType | None = None,  # noqa: ARG002  # the same
+    ) -> ModuleSpec | None:
+        """Return what the other finders find, with a loader that tells."""
+        if fullname != "mpi4py.MPI" or self not in sys.meta_path:
+            return None
+        sys.meta_path.remove(self)  # for the search of the others, and for good
+        spec = importlib.util.find_spec(fullname)
+        loader: Any = spec and spec.loader
+        if loader is not None:
+
+            def execute(module: ModuleType) -> None:
+                del loader.exec_module
+                loader.exec_module(module)
+                self._imported(module)
+
+            loader.exec_module = execute
+        return spec
+
+
 def _loaded(spec: ModuleSpec) -> Any:
     module = importlib.util.module_from_spec(spec)
     assert spec.loader is not None  # it is that of extension modules
@@ -97,7 +133,7 @@ class ShimRecorder:
         """The exception that ended the program."""
         self._stacks = frames.Stacks(self._write_stack)
         self._set_up(job, library)
-        MpiFinder(self._time_pickles)
+        _MpiFinder(self._time_pickles)
         self._sampler, self._no_lines = _sampler()
 
     def _set_up(self, job: RecordedProgram, library: Library) -> None:

@@ -20,8 +20,7 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
-from bsplib.recording.folder_lock import lock_if_possible
-from bsplib.recording.record_folder import FILES, About, remove, write_about
+from bsplib.recording.record_folder import FILES, About, lock_if_possible, remove, write_about
 from bsplib.recording.records import RECORD, TRAFFIC
 from bsplib.recording.spool import HEADER
 

@@ -27,10 +27,16 @@ from bsplib import call_site
 from bsplib.errors import TraceError, TraceWarning, UsageError
 from bsplib.output_file import TRACE, obstacle
 from bsplib.recording.collect import collect, write_fitting
-from bsplib.recording.folder_lock import lock_if_possible, one_writer
 from bsplib.recording.lifetimes import Caller
 from bsplib.recording.parts import Destination
-from bsplib.recording.record_folder import PREFIX, About, remove, write_about
+from bsplib.recording.record_folder import (
+    PREFIX,
+    About,
+    lock_if_possible,
+    one_writer,
+    remove,
+    write_about,
+)
 from bsplib.recording.records import RECORD, TRAFFIC, Run
 from bsplib.recording.recovery import elsewhere
 from bsplib.recording.sources import with_digests

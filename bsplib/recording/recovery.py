@@ -13,9 +13,8 @@ from bsplib.backends.members import named
 from bsplib.errors import TraceError, UsageError
 from bsplib.output_file import TRACE, obstacle
 from bsplib.recording.collect import Collected, collect, has_ended, write_fitting
-from bsplib.recording.folder_lock import lock_if_possible
 from bsplib.recording.parts import PREFIX
-from bsplib.recording.record_folder import About, pids_in, read_about, remove
+from bsplib.recording.record_folder import About, lock_if_possible, pids_in, read_about, remove
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 

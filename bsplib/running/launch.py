@@ -37,12 +37,11 @@ from bsplib.running.options import (
     Setting,
     StartMethod,
     Wait,
+    current,
     setting_of,
 )
-from bsplib.running.overrides import current
-from bsplib.running.packed_task import TaskWork
 from bsplib.running.program_checks import check_program, numbers_among, replaced
-from bsplib.running.task import Conditions, Task, draw_seeds
+from bsplib.running.task import Conditions, Task, TaskWork, draw_seeds
 from bsplib.version import __version__
 
 if TYPE_CHECKING:

@@ -115,7 +115,7 @@ def bsp_trace(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BspTrace]:
     """Record every bsplib.run of the test; see bsplib.tools.pytest_plugin.BspTrace."""
-    from bsplib.running.overrides import overriding  # noqa: PLC0415  # only where it is used
+    from bsplib.running.options import overriding  # noqa: PLC0415  # only where it is used
 
     trace = BspTrace(tmp_path_factory.mktemp("bsp_trace") / "trace.bsp")
     request.node.stash[_TRACE] = trace

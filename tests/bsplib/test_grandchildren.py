@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 import bsplib
-from bsplib.running.packed_task import TaskWork
+from bsplib.running.task import TaskWork
 
 from .phases import DEADLINE_S
 

@@ -7,8 +7,8 @@ import threading
 import pytest
 
 import bsplib
-from bsplib.running import overrides
-from bsplib.running.overrides import current, override, overriding
+from bsplib.running import options
+from bsplib.running.options import current, override, overriding
 
 
 def count():
@@ -69,7 +69,7 @@ def test_threads_override_without_effect_on_each_other():
 
 
 def test_an_override_without_end_holds_for_threads_that_the_script_leaves_behind(monkeypatch):
-    monkeypatch.setattr(overrides, "_in_force", list(overrides._in_force))
+    monkeypatch.setattr(options, "_in_force", list(options._in_force))
 
     def command():
         override(nprocs=3)

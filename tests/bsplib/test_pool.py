@@ -21,7 +21,7 @@ import bsplib
 from bsplib import core
 from bsplib.machine import load_machine
 from bsplib.recording.trace import read_trace
-from bsplib.running.overrides import overriding
+from bsplib.running.options import overriding
 
 from .pipes_backend import PIPES
 

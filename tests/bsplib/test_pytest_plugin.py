@@ -12,7 +12,7 @@ import bsplib
 from bsplib.profiler.compare import baseline as _baseline  # noqa: F401  # see below
 from bsplib.profiler.compare import traces as _traces  # noqa: F401
 from bsplib.recording.trace import read_trace
-from bsplib.running.overrides import current
+from bsplib.running.options import current
 
 # pytester forgets the modules that a run of pytest imported, and each would import them anew.
 pytest_plugins = ["pytester"]

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 import bsplib
 from bsplib.recording import recovery, spool, trace_document
-from bsplib.recording.folder_lock import lock_if_possible
+from bsplib.recording.record_folder import lock_if_possible
 from bsplib.recording.records import MAX_STACK, MAX_TEXT, Trace
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.sync_kinds import Kind

@@ -18,7 +18,7 @@ from bsplib.backends import table
 from bsplib.backends.base import Alignment
 from bsplib.backends.table import own_cores
 from bsplib.recording import parts, recovery
-from bsplib.recording.folder_lock import lock
+from bsplib.recording.record_folder import lock
 from bsplib.recording.trace import read_trace
 from bsplib.tools.cli import main as bsp_main
 

@@ -19,7 +19,7 @@ from bsplib.primitives import superstep as supersteps
 from bsplib.profiler.callgraph import build
 from bsplib.recording.records import RECORD, TRAFFIC
 from bsplib.recording.trace import read_trace
-from bsplib.running.overrides import overriding
+from bsplib.running.options import overriding
 from bsplib.sync_kinds import Kind
 from bsplib.transfers.registry import agreement_of
 

@@ -23,7 +23,7 @@ from bsplib.machine.measured import Curve, Measured
 from bsplib.recording.trace import read_trace
 from bsplib.running import observed_groups
 from bsplib.running.machine_prices import MachinePrices
-from bsplib.running.overrides import overriding
+from bsplib.running.options import overriding
 
 FREE = load_machine("ideal")
 PRICED = Machine("by hand", "made up", g=1e-9, l=1e-6)

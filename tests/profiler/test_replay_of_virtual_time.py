@@ -16,7 +16,7 @@ from bsplib.profiler.models.replay import MODELS, measured, replay
 from bsplib.profiler.prices import VIRTUAL, ReplayPrices, choose_prices
 from bsplib.profiler.timeline import lay_out
 from bsplib.recording.trace import read_trace
-from bsplib.running.overrides import overriding
+from bsplib.running.options import overriding
 from tests.drawn import examples
 
 MEASURED, CHARGED = "measured", "charged"

@@ -17,7 +17,7 @@ from bsplib.experiments.grid import Number
 from bsplib.profiler.predict.experiments import Passage, passages, tabulated
 from bsplib.profiler.predict.times import fit_timings
 from bsplib.recording.trace import read_trace
-from bsplib.running.overrides import overriding
+from bsplib.running.options import overriding
 
 
 def run(
@@ -35,7 +35,7 @@ def run(
         arguments: its command line; ``{N}`` stands for the value of N.
         values: for parameters of ``main`` and in the arguments, by name.
         counted: names of counters.
-        **overrides: of :class:`bsplib.running.overrides.Overrides`, such as ``nprocs``.
+        **overrides: of :class:`bsplib.running.options.Overrides`, such as ``nprocs``.
 
     Returns:
         The passages of its blocks.

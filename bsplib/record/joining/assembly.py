@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from bsplib.backends.members import as_members
 from bsplib.directions import Direction
-from bsplib.record.events import READ_AFTER_NS
+from bsplib.record.events import NOT_READ, READ_AFTER_NS
 from bsplib.record.joining.calls import BASE, FIRST_COLLECTIVE, Role
 from bsplib.record.joining.collectives import Collectives, gathered
 from bsplib.record.joining.description import described
-from bsplib.record.joining.figures import cpu_at, ready_at
 from bsplib.record.joining.messages import Messages, matched
 from bsplib.record.joining.numbering import distinct_numbers
 from bsplib.record.joining.ranks import NO_PROCESS, Ints, MpiCalls
@@ -266,7 +265,7 @@ def _of_calls(laid: _Laid, amount: NDArray[Any]) -> NDArray[Any]:
 def _add_figures(records: NDArray[np.void], laid: _Laid) -> None:
     """Add the CPU time and the time without a core of both parts of the records."""
     calls = laid.calls
-    for kind, reading in (("cpu", cpu_at), ("ready", ready_at)):
+    for kind, reading in (("cpu", _cpu_at), ("ready", _ready_at)):
         for pid in calls.ranks:
             rows = slice(laid.first[pid], laid.first[pid + 1])
             mine = slice(calls.first[pid], calls.first[pid + 1])
@@ -286,6 +285,49 @@ def _add_figures(records: NDArray[np.void], laid: _Laid) -> None:
         cpu = records[f"{part}_cpu"] = np.minimum(records[f"{part}_cpu"], elapsed)
         left = elapsed - cpu.clip(min=0)
         records[f"{part}_ready"] = np.minimum(records[f"{part}_ready"], left)
+
+
+# -- CPU time, and time without a core, of any stretch: between readings, in proportion -----------
+# The clocks of the system are read at the begin of a call where the stretch before it was
+# long, and at its end where the call was. Between two readings all is taken to be alike.
+
+
+_Floats = NDArray[np.float64]
+
+
+def _cpu_at(calls: MpiCalls, pid: int, moments: Ints) -> _Floats | None:
+    """Return the CPU time of a process at some moments; None where it was not read.
+
+    Before the first reading and after the last one it is taken to compute.
+    """
+    read = _readings(calls, pid, calls.cpu)
+    if read is None:
+        return None
+    at, value = read
+    found: _Floats = np.interp(moments, at, value)
+    found += np.maximum(moments - at[-1], 0)
+    found -= np.minimum(np.maximum(at[0] - moments, 0), value[0])
+    return found
+
+
+def _ready_at(calls: MpiCalls, pid: int, moments: Ints) -> _Floats | None:
+    """Return for how long a process has had no core until some moments; None if not read."""
+    read = _readings(calls, pid, calls.ready)
+    return None if read is None else np.interp(moments, *read)
+
+
+def _readings(
+    calls: MpiCalls, pid: int, values: tuple[Ints, Ints]
+) -> tuple[_Floats, _Floats] | None:
+    """Return the moments at which a clock was read, and what it said; both rise."""
+    rows = slice(calls.first[pid], calls.first[pid + 1])
+    at = np.stack([calls.enter[rows], calls.leave[rows]], axis=1).ravel()
+    value = np.stack([values[0][rows], values[1][rows]], axis=1).ravel()
+    known = value != NOT_READ
+    if not known.any():
+        return None
+    rising = np.maximum.accumulate(value[known].astype(np.float64))
+    return at[known].astype(np.float64), rising
 
 
 def _add_pickles(records: NDArray[np.void], laid: _Laid) -> None:

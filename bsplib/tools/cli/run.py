@@ -21,8 +21,7 @@ from bsplib.machine import load_machine
 from bsplib.output_file import TRACE
 from bsplib.recording.recording import is_begun
 from bsplib.running.failures import answer_questions, show_error
-from bsplib.running.options import check_timeout, choose
-from bsplib.running.overrides import current, override, overriding
+from bsplib.running.options import check_timeout, choose, current, override, overriding
 from bsplib.running.script import run_file
 from bsplib.tools.cli.options import (
     Real,

@@ -21,8 +21,7 @@ from bsplib.machine import load_machine
 from bsplib.output_file import TRACE, obstacle
 from bsplib.recording.trace import read_trace
 from bsplib.running.failures import show_error
-from bsplib.running.options import check_timeout, choose
-from bsplib.running.overrides import overriding
+from bsplib.running.options import check_timeout, choose, overriding
 from bsplib.running.script import run_file
 from bsplib.tools.cli.options import (
     FOLDER,

@@ -232,7 +232,7 @@ def test_an_error_of_the_program_is_shown_with_its_lines(shell, kind):
     assert lines[0] == "Traceback (most recent call last):"
     assert "    [][3]" in lines
     assert "IndexError: list index out of range" in lines
-    assert "notebook/magic.py" not in done.text
+    assert "tools/notebook.py" not in done.text
     assert shell(f"%%bsp -n 2 --backend {kind}\nbsp.pid").result == [0, 1]
 
 

@@ -495,3 +495,22 @@ class Kept(NamedTuple):
 def forget() -> None:
     """Drop all values: the processes end."""
     _values.clear()
+
+
+# -- ``%load_ext bsplib`` and ``%unload_ext bsplib`` ----------------------------------------------
+
+
+_loaded: dict[int, BspMagic] = {}
+"""By the identity of the shell."""
+
+
+def load(shell: Any) -> None:
+    """Add ``%%bsp`` to a shell of IPython."""
+    magic = _loaded[id(shell)] = BspMagic(shell)
+    magic.register()
+
+
+def unload(shell: Any) -> None:
+    """Take ``%%bsp`` away from a shell, and end its processes."""
+    if (magic := _loaded.pop(id(shell), None)) is not None:
+        magic.close()
