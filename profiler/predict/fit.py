@@ -4,9 +4,9 @@ Errors count in proportion to the time, and no coefficient is negative, since no
 a negative time. Of all sums of terms each is scored by how well it fits, by how well it predicts
 the largest measurements when it is fitted to the others, and by how many and how usual terms it
 has. Scores are logarithms of probabilities (as with the criterion of Schwarz for an unknown
-noise), so each sum has a weight. Of those with much weight the mean is taken, by weight, as far as
-they have at most four terms together: where two are as good, what lies between them is right more
-often than either. The band holds most of all rivals.
+noise), so each sum has a weight. The formula has the terms of all that have much weight, as far as
+they have at most four together, and is fitted anew: where two sums are as good, both may be needed.
+The band holds most of all rivals.
 
 At a break, such as the end of a cache, a term may begin: ``f[2]*n*above(n, 8192)``. It is one of
 the terms to choose from, and less usual than the others.
@@ -196,25 +196,18 @@ def choose(values: Values, times: Vector, processes: str | None = None) -> Fit:
     if len(times) > MOST_TERMS:
         terms += _beginning(values, processes)
     found = _Search(values, times, terms, processes).scored()
-    fitted = _finished(
-        found.mean.formula,
-        values,
-        times,
-        mean=found,
-        negative=False,
-    )
-    return replace(fitted, score=found.score)
+    fitted = _finished(read_formula(found.text), values, times, negative=False)
+    return replace(fitted, rivals=found.rivals, few=_few(values), score=found.score)
 
 
 class _Scored(NamedTuple):
     """The sums of terms of most weight."""
 
     rivals: tuple[Rival, ...]
-    mean: Rival
-    """Of those with much weight."""
-    best: tuple[int, ...]
-    """The positions in it of the terms of the best."""
+    text: str
+    """The sum of the terms of those with much weight."""
     score: float
+    """Of the best."""
 
 
 class _Search:
@@ -268,24 +261,22 @@ class _Search:
         found.sort(key=lambda each: each[0])
         best_score = found[0][0]
         rivals = []
-        mean: dict[int, float] = {}
-        whole = 0.0
+        together: set[int] = set()
         for score, chosen, factors in found[:_RIVALS]:
             weight = math.exp((best_score - score) / 2)
-            rivals.append(self._rival(dict(zip(chosen, factors, strict=True)), weight))
-            if weight >= _MUCH and len({*mean, *chosen}) <= MOST_TERMS:
-                for term, factor in zip(chosen, factors, strict=True):
-                    mean[term] = mean.get(term, 0.0) + weight * factor
-                whole += weight
-        averaged = {term: mean[term] / whole for term in sorted(mean)}
-        best = tuple(place for place, term in enumerate(averaged) if term in found[0][1])
-        return _Scored(tuple(rivals), self._rival(averaged, 1.0), best, float(best_score))
+            formula = read_formula(self._text(chosen))
+            rivals.append(Rival(formula, factors / self._norm[[*chosen]], weight))
+            if weight >= _MUCH and len({*together, *chosen}) <= MOST_TERMS:
+                together.update(chosen)
+        terms = sorted(together)
+        fitted = optional_module("scipy.optimize").nnls(
+            self._relative[:, terms], np.ones(len(self._relative))
+        )[0]
+        kept = itertools.compress(terms, fitted > 0)
+        return _Scored(tuple(rivals), self._text([*kept]), float(best_score))
 
-    def _rival(self, factors: Mapping[int, float], weight: float) -> Rival:
-        """Return a sum of terms with their factors."""
-        terms = [*factors]
-        formula = read_formula(_text([self._terms[term].text for term in terms]))
-        return Rival(formula, np.array([*factors.values()]) / self._norm[terms], weight)
+    def _text(self, chosen: Sequence[int]) -> str:
+        return _text([self._terms[term].text for term in chosen])
 
     def _scores(self, sums: NDArray[np.intp], factors: Vector) -> Vector:
         """Return the scores of some sums of equally many terms."""
@@ -349,6 +340,13 @@ def _row(terms: Sequence[Term], values: Values, name: str, factor: float) -> Vec
         for other, array in values.items()
     }
     return np.array([column(term.text, at)[0] for term in terms])
+
+
+def _few(values: Values) -> frozenset[str]:
+    """Return the variables with too few values to tell terms of them from each other."""
+    return frozenset(
+        name for name, array in values.items() if 1 < len(np.unique(array)) < LEAST_VALUES
+    )
 
 
 def _text(terms: Sequence[str]) -> str:
@@ -482,27 +480,20 @@ def _finished(
     times: Vector,
     *,
     negative: bool,
-    mean: _Scored | None = None,
     breaks: tuple[str, ...] = (),
 ) -> Fit:
-    """Fit the coefficients of a formula, and measure what is left.
-
-    Those of a mean are given. By how much they may be wrong is that of the best sum: how others
-    differ from it is in the hull of the rivals.
-    """
+    """Fit the coefficients of a formula, and measure what is left."""
     columns, rest = formula.columns(values)
     columns = np.broadcast_to(columns, (len(times), columns.shape[1]))
     relative, wanted = columns / times[:, None], 1 - np.broadcast_to(rest, times.shape) / times
     norm = np.linalg.norm(relative, axis=0)
     norm[norm == 0] = 1.0
-    if mean is not None:
-        found = mean.mean.coefficients
-    elif negative:
+    if negative:
         found = np.linalg.lstsq(relative / norm, wanted, rcond=None)[0] / norm
     else:
         found = optional_module("scipy.optimize").nnls(relative / norm, wanted)[0] / norm
     errors = wanted - relative @ found
-    used = np.flatnonzero(found) if mean is None else np.array(mean.best)
+    used = np.flatnonzero(found)
     freedom = max(len(times) - len(used) + 1, 1)
     noise = math.sqrt((float(errors @ errors) + _LEAST_NOISE**2) / freedom)
     covariance = np.zeros((len(found), len(found)))
@@ -517,12 +508,8 @@ def _finished(
         found,
         noise,
         {name: (float(array.min()), float(array.max())) for name, array in values.items()},
-        () if mean is None else mean.rivals,
-        frozenset(
-            name for name, array in values.items() if 1 < len(np.unique(array)) < LEAST_VALUES
-        ),
-        covariance,
-        breaks,
+        covariance=covariance,
+        breaks=breaks,
         misfit=math.sqrt(float(errors @ errors) / len(errors)),
         worst=float(np.abs(errors).max()),
     )
