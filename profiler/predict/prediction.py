@@ -20,7 +20,7 @@ from bsplib.profiler.predict.program import (
     empty_run,
 )
 from bsplib.profiler.predict.values import PROCESSES
-from bsplib.profiler.prices import ReplayPrices, choose_prices, slowdowns_here
+from bsplib.profiler.prices import ReplayPrices, choose_prices, is_of, slowdowns_here
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,7 +183,8 @@ def point_of(model: ProgramModel, nprocs: int, values: Mapping[str, float]) -> P
 
 def predict_at(model: ProgramModel, point: Point, prices: ReplayPrices) -> RunPrediction:
     """Predict a run at a point for which all variables have a value."""
-    chains = tuple(_chain(each, point, prices) for each in model.chains)
+    dearer = _dearer(model, prices)
+    chains = tuple(_chain(each, point, prices, dearer) for each in model.chains)
     nodes = dict.fromkeys(model.nodes, _NOTHING)
     paths: dict[Chain, Seconds] = {}
     for each in chains:
@@ -198,17 +199,49 @@ def predict_at(model: ProgramModel, point: Point, prices: ReplayPrices) -> RunPr
     return RunPrediction(model, point, prices, chains, nodes, paths, total - below, total + above)
 
 
-def _chain(model: ChainModel, point: Point, prices: ReplayPrices) -> ChainPrediction:
+def _dearer(model: ProgramModel, prices: ReplayPrices) -> float:
+    """Return how many times its price communication took in the run that moved most.
+
+    Only the computer of the runs shows it: new memory for large messages has no price. It is 1 for
+    any other Machine, and where the runs took virtual time.
+    """
+    if not is_of(prices.machine, empty_run(model.meta)):
+        return 1.0
+    largest = max(
+        model.observed.observations, key=lambda each: sum(row.h for row in each.chains.values())
+    )
+    rule, count = _rule(prices), int(largest.values[PROCESSES])
+    took = priced = 0.0
+    for each in model.chains:
+        row = largest.of(each.chain)
+        price = _Price(prices, each.pattern, count)
+        took += row.comm
+        priced += sum(price(0.0, getattr(row, rule), row.supersteps, row.calls, 0.0))
+    return took / priced if took and priced else 1.0
+
+
+def _rule(prices: ReplayPrices) -> str:
+    return "h_sum" if prices.machine.h == "sum" else "h"
+
+
+def _chain(
+    model: ChainModel, point: Point, prices: ReplayPrices, dearer: float
+) -> ChainPrediction:
+    """Return a chain at a point; its band holds what communication took in the runs, too."""
     values = model.at(point)
-    rule = "h_sum" if prices.machine.h == "sum" else "h"
-    used = {name: values[name] for name in ("comp", rule, "supersteps", "calls", "imports")}
+    names = ("comp", _rule(prices), "supersteps", "calls", "imports")
+    used = {name: values[name] for name in names}
     unknown = next((value.why for value in used.values() if value.why), "")
     price = _Price(prices, model.pattern, int(point[PROCESSES]))
     seconds = price(*(0.0 if value.why else value.value for value in used.values()))
-    low = price(*(value.low for value in used.values()))
-    high = [value.high for value in used.values()]
-    high_s = math.inf if unknown else price(*high).total_s
-    return ChainPrediction(model, values, seconds, low.total_s, high_s, unknown)
+    low, high = price(*(value.low for value in used.values())), _NOTHING
+    if not unknown:
+        high = price(*(value.high for value in used.values()))
+    low_s = low.comp_s + (low.total_s - low.comp_s) * min(dearer, 1.0)
+    high_s = high.comp_s + (high.total_s - high.comp_s) * max(dearer, 1.0)
+    return ChainPrediction(
+        model, values, seconds, low_s, math.inf if unknown else high_s, unknown
+    )
 
 
 class _Price(NamedTuple):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import platform
 import sys
 from dataclasses import replace
 
@@ -319,6 +320,19 @@ def test_runs_with_measured_time_that_are_short_are_too_short_to_tell(tmp_path, 
     text = str(predict_run(learn(little(tmp_path, measured, **how)), 2, {"n": 1024}, THERE))
     assert text.startswith("Not known beyond the runs: ")
     assert "too short to tell: these runs take at most " in text
+
+
+def test_the_band_holds_what_communication_took_beyond_its_price(tmp_path):
+    """Only the computer of the runs shows it."""
+    runs = little(tmp_path, lambda bsp, n: bsp.allgather(np.zeros(1000 * n)))
+    (took,) = observe(runs[-1:]).observations
+    comm = sum(row.comm for row in took.chains.values())
+    here = replace(THERE, g=1e-15, l=0.0, host=platform.node(), relative_speed=None)
+    of_here, of_another = (
+        predict_run(learn(runs), 2, {"n": 256}, machine, speed="1x")
+        for machine in (here, replace(here, host="another"))
+    )
+    assert of_here.high_s >= 0.999 * comm > of_another.high_s - of_another.total.comp_s
 
 
 PROGRAM = """
