@@ -85,37 +85,44 @@ class _Sample(NamedTuple):
         )
 
 
-def laws_of(values: Values, counts: Vector, *, grids: bool = False) -> tuple[Law, ...]:
+def laws_of(values: Values, counts: Vector, *, inside: bool = False) -> tuple[Law, ...]:
     """Return the laws that give all values, the simplest first; none if there is none.
 
     Args:
         values: the variables, one element for each run.
         counts: what was counted.
-        grids: whether it is counted in sub-groups, which may be the rows or columns of a grid:
-            then laws of these are kept beside others, also where the runs have few grids.
+        inside: whether it is counted in sub-groups, which may be the rows or columns of a grid:
+            then a law of these needs no other beside it, also where the runs have few grids.
     """
     key = tuple((name, tuple(array.tolist())) for name, array in values.items())
-    return _laws_of(key, tuple(counts.tolist()), grids)
+    return _laws_of(key, tuple(counts.tolist()), inside)
 
 
 @functools.lru_cache(maxsize=4096)  # many cost centres have the same counts
 def _laws_of(
-    named: tuple[tuple[str, tuple[float, ...]], ...], counts: tuple[float, ...], grids: bool
+    named: tuple[tuple[str, tuple[float, ...]], ...], counts: tuple[float, ...], inside: bool
 ) -> tuple[Law, ...]:
     sample = _once({name: np.array(array) for name, array in named}, np.array(counts))
     if sample is None:
         return ()
+    if (used := _used(sample)) and len(used) < len(sample.values):
+        # Runs that differ only in what does not matter are no further evidence.
+        sample = _once({name: sample.values[name] for name in used}, sample.counts) or sample
     found = _sums(sample) or _sums(sample, most=2, rounded=True)
-    # A term whose function of p has few values in the runs is no law, but may rival one.
-    weak = _sums(sample, most=1, grids=True) if grids or not found else []
     if not found or found[0].weight > _SIMPLE:
         found = sorted([*found, *(_branches(sample) or _extremes(sample))], key=_weight)
+    if not found and not inside:
+        return ()
+    # A function of a grid that has few shapes in the runs is no law alone, but rivals others: the
+    # rows of a grid, which are 1, 2 and 2, do so to a branch from p = 4 on.
+    rivals = _sums(sample, most=1, grids=True)
     most = found[0].weight + _AS_SIMPLE if found else 0
-    kept = [law for law in found if law.weight <= most]
-    if grids:
-        return tuple(dict.fromkeys([*kept, *weak]))
-    rivals = [law for law in weak if law.weight <= most and "grid" not in law.text]
-    return tuple(sorted([*kept, *rivals], key=_weight))
+    return tuple(
+        dict.fromkeys(
+            [law for law in found if law.weight <= most]
+            + [law for law in rivals if inside or law.weight <= most]
+        )
+    )
 
 
 def _weight(law: Law) -> int:
@@ -253,7 +260,7 @@ def _law(
         return None  # sums of such numbers meet too much, but for those of squares
     if 0 in fractions or not (np.abs(exact - sample.counts) <= allowed).all():
         return None
-    if not _told_apart(terms, sample):
+    if not _told_apart(terms, fractions, sample):
         return None
     for place in (0, 1):
         functions = {term.parts[place] for term in terms}
@@ -282,16 +289,27 @@ def _shown(term: CountedTerm, sample: _Sample) -> bool:
 @functools.lru_cache(maxsize=1024)
 def _values_of(function: str, processes: tuple[float, ...]) -> int:
     """Return how many values a function of p has; of one of a grid, how many the rows have."""
-    text = "grid_rows(p)" if "grid" in function else function
+    text = "grid_rows(p)" if "grid" in function or "sqrt(" in function else function
     return len(set(column(text, {PROCESSES: np.array(processes)}).tolist()))
 
 
-def _told_apart(terms: Sequence[CountedTerm], sample: _Sample) -> bool:
-    """Whether two functions of p for one growth have two more values: many pairs meet three."""
+def _told_apart(
+    terms: Sequence[CountedTerm], factors: Sequence[Fraction], sample: _Sample
+) -> bool:
+    """Whether the functions of p for one growth have three more values: many pairs meet few.
+
+    A constant and the simplest functions are told apart by three, as long as they are added.
+    """
     values = len(set(sample.values.get(PROCESSES, np.zeros(1)).tolist()))
     for growth in {term.parts[0] for term in terms}:
-        functions = {term.parts[1] for term in terms if term.parts[0] == growth} - {""}
-        if len(functions) > 1 and values < len(functions) + 2:
+        of_it = [place for place, term in enumerate(terms) if term.parts[0] == growth]
+        functions = {terms[place].parts[1] for place in of_it}
+        simple = (
+            len(functions - {""}) == 1
+            and functions <= _SIMPLE_OF_P
+            and all(factors[place] > 0 for place in of_it)
+        )
+        if len(functions) > 1 and not simple and values < len(functions) + 3:
             return False
     return True
 
@@ -333,6 +351,8 @@ _OF_P = (
     ("(p - 1)/p**2", 2),
     ("(p - 1)**2/p", 3),
     ("1/p**2", 2),
+    ("(2*(p - 1) - ceil(log2(p)))", 3),  # p - 1 of all halves of halves, as in nested splits
+    ("(2*(p - 1) - ceil(log2(p)))/p", 3),
     ("grid_rows(p)", 2),
     ("1/grid_rows(p)", 2),
     ("p/grid_rows(p)", 2),
@@ -341,6 +361,9 @@ _OF_P = (
     ("(grid_rows(p) - 1)/p", 3),
     ("(p/grid_rows(p) - 1)", 3),
     ("(p/grid_rows(p) - 1)/p", 3),
+    ("(grid_rows(p) - 1)/grid_rows(p)/p", 3),
+    ("(p/grid_rows(p) - 1)*grid_rows(p)/p**2", 3),
+    ("floor(sqrt(p))", 3),
     ("sqrt(p)", 3),
     ("1/sqrt(p)", 3),
 )
@@ -357,11 +380,13 @@ _BLOCKS = (
     ("(p - 1)*ceil(ceil({0}/p)/p)", "(p - 1)*ceil of ceil", 3),
     ("floor(floor({0}/p)/p)", "floor of floor", 3),
     ("(p - 1)*floor(floor({0}/p)/p)", "(p - 1)*floor of floor", 3),
+    ("ceil(log2({0}/p))", "log2 of block", 1),
     ("ceil({0}/grid_rows(p))", "1/grid_rows(p)", 3),
     ("ceil({0}*grid_rows(p)/p)", "grid_rows(p)/p", 3),
 )
 """What blocks of whole elements have of a size."""
 _OF_BLOCKS = frozenset(name for _, name, _ in _BLOCKS) - {name for name, _ in _OF_P}
+_SIMPLE_OF_P = {"", *(name for name, weight in _OF_P if weight == 1), "ceil"}
 
 
 def _columns(
@@ -426,7 +451,7 @@ def _growths(sizes: Sequence[str]) -> list[tuple[str, int]]:
     return found
 
 
-_TO_ROUND = ("{0}/2", "{0}/4", "{0}/8", "{0}/16", "sqrt({0})", "log2({0})")
+_TO_ROUND = ("{0}/2", "{0}/4", "{0}/8", "{0}/16", "{0}/32", "sqrt({0})", "log2({0})")
 """What a program makes a whole number of."""
 
 
@@ -447,7 +472,8 @@ def _rounded(sizes: Sequence[str], values: Values) -> list[tuple[str, int]]:
 def _extremes(sample: _Sample) -> list[Law]:
     """Return the maxima and minima of two terms that give all values.
 
-    Each of both gives values for three values of each variable on which it depends.
+    Each of both gives three values alone, and values for three values of each variable on which it
+    depends.
     """
     used = _used(sample)
     if any(len(set(sample.values[name].tolist())) < LEAST_VALUES for name in used):
@@ -467,7 +493,7 @@ def _extremes(sample: _Sample) -> list[Law]:
         ]
         for one, other in itertools.combinations(shown, 2):
             only = given[:, one] & ~given[:, other], given[:, other] & ~given[:, one]
-            if not (given[:, one] | given[:, other]).all() or min(map(np.sum, only)) < 2:
+            if not (given[:, one] | given[:, other]).all() or min(map(np.sum, only)) < LEAST_VALUES:
                 continue
             factors = [Fraction(round(limits[each] * _PARTS), _PARTS) for each in (one, other)]
             pairs = [*zip(factors, (one, other), strict=True)]
@@ -492,9 +518,10 @@ def _is_shown(term: CountedTerm, given: NDArray[np.bool_], sample: _Sample) -> b
 def _branches(sample: _Sample) -> list[Law]:
     """Return the laws of the larger runs with those of the smaller ones, which have another.
 
-    The larger runs have at least two values of the variable, of which only the barest laws are
-    taken, and for a sum two more than it has terms: the place of the bound is free, too, and so a
-    sum meets one value more by chance.
+    The larger runs have three values of the variable at least, and for a sum two more than it has
+    terms: the place of the bound is free, too, and so a sum meets one value more by chance. Two
+    values suffice of p, of which a computer has few, and of a size where the smaller runs are all
+    the same: then only the barest laws are taken, and those that do not depend on the variable.
     """
     found = []
     for name in _used(sample):
@@ -502,14 +529,15 @@ def _branches(sample: _Sample) -> list[Law]:
         distinct = np.unique(array)
         for last, bound in itertools.pairwise(distinct[:-1]):
             above = array >= bound
-            larger = sample.part(above)
-            laws = [
-                law
-                for law in _sums(larger, most=2)
-                if law.terms == 1 or (distinct >= bound).sum() >= law.terms + 2
-            ] or [law for law in _sums(larger, most=1, grids=True, least=2) if law.weight <= _BARE]
-            others = _sums(sample.part(~above), most=2) if laws else []
-            for law in laws if others else ():
+            larger, count = sample.part(above), (distinct >= bound).sum()
+            others = _sums(sample.part(~above), most=2)
+            laws = _sums(larger, most=2) if others and count >= LEAST_VALUES else []
+            laws = [law for law in laws if law.terms == 1 or count >= law.terms + 2]
+            if others and not laws and (name == PROCESSES or others[0].weight == 0):
+                bare = _sums(larger, most=1, grids=True, least=2)
+                is_free = name not in _used(larger)
+                laws = [law for law in bare if is_free or law.weight <= _BARE]
+            for law in laws:
                 begins = f"above({name}, {last:.12g})"
                 texts = (f"({law.text})*{begins}", f"({others[0].text})*(1 - {begins})")
                 kept = [text for text in texts if not text.startswith("(0)*")]

@@ -287,7 +287,7 @@ class _Learner:
         found = laws_of_collective(name, self._values, rows, self._ratio)
         if found is not None:
             calls = found.calls
-            times = None if calls is None else self._fitted(calls, calls > 0)
+            times = None if calls is None else self._unknown(calls, calls > 0)
         else:  # it may be called from some size or number of processes on
             passed = np.array([row.supersteps > 0 for row in rows])
             where = laws_of(self._values, passed.astype(float)) if passed.any() else ()
@@ -301,8 +301,8 @@ class _Learner:
 
     def _counted(self, rows: Sequence[Quantities], name: str, chain: Chain) -> Learned:
         counts = np.array([getattr(row, name) for row in rows])
-        laws = laws_of(self._values, counts, grids=chain in self._program.inside)
-        return Learned(laws) if laws else self._fitted(counts, counts > 0)
+        laws = laws_of(self._values, counts, inside=chain in self._program.inside)
+        return Learned(laws) if laws else self._unknown(counts, counts > 0)
 
     def _per_step(
         self, rows: Sequence[Quantities], name: str, steps: Learned, chain: Chain
@@ -321,12 +321,12 @@ class _Learner:
         if known and not inside and (laws := laws_of(self._values, counts)):
             return Learned(laws)
         if counts[passed == 0].any() or not counts.any():
-            return self._fitted(counts, counts > 0)
+            return self._unknown(counts, counts > 0)
         some = passed > 0
         part = {each: column[some] for each, column in self._values.items()}
         others = part[PROCESSES] - 1
         each = counts[some] / passed[some]
-        laws = laws_of(part, each, grids=inside)
+        laws = laws_of(part, each, inside=inside)
         if laws and (known or laws[0].terms == 1):
             return Learned(laws, times=steps)
         laws = laws_of(part, each / others) if others.all() else ()
@@ -336,15 +336,26 @@ class _Learner:
             )
         if inside and (laws := laws_of(self._values, counts)):
             return Learned(laws)
-        fitted = self._fitted(counts / np.maximum(passed, 1), some & (counts > 0))
+        fitted = self._unknown(counts / np.maximum(passed, 1), some & (counts > 0))
         return replace(fitted, times=steps)
+
+    def _unknown(self, counts: Vector, some: NDArray[np.bool_]) -> Learned:
+        """Return the fit of what is counted and has no law: how it goes on nobody has seen.
+
+        Counts have no noise, and so a close fit is no evidence of its terms.
+        """
+        found = self._fitted(counts, some)
+        if found.fit is None:
+            return found
+        return replace(found, fit=replace(found.fit, few=frozenset(found.fit.measured)))
 
     def _fitted(self, counts: Vector, some: NDArray[np.bool_]) -> Learned:
         """Return the fit of what has no law; equal values of other runs do not count twice."""
         if not some.any():
             return Learned((Law("0", 0),))
         if np.ptp(counts[some]) == 0:
-            return Learned((Law(f"{counts[some][0]:.17g}", 0),))
+            known = Law(f"{counts[some][0]:.17g}", 0)
+            return Learned((known,) if some.all() else (known, Law("0", 0)))
         part = {name: column[some] for name, column in self._values.items()}
         used = depends_on(part, counts[some])
         rows = np.stack([*(part[name] for name in used), counts[some]])

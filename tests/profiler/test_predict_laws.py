@@ -84,7 +84,7 @@ def test_a_branch_is_found_where_both_sides_are_shown():
 
 
 def test_from_some_number_of_processes_on_there_is_another_superstep():
-    (law,) = laws_of(*grid(lambda n, p: 2 if p >= 4 else 1))
+    (law,) = laws_of(*grid(lambda n, p: 2 if p >= 4 else 1, counts=(2, 4, 8, 16)))
     assert law.where == "p >= 4"
     assert law.at(FAR) == 2
 
@@ -115,9 +115,22 @@ def test_a_maximum_of_two_terms_is_found_where_both_are_shown():
 
 
 def test_laws_that_differ_beyond_the_runs_are_all_given():
-    """Rows of a grid of 2, 4 and 8 processes are 1, 2 and 2: so is a branch."""
+    """Rows of a grid of 2, 4 and 8 processes are 1, 2 and 2: so is a branch, and the whole root."""
     values, counts = grid(lambda n, p: 1 if p == 2 else 2)
-    assert {law.at(FAR) for law in laws_of(values, counts, grids=True)} == {2.0, 4.0}
+    assert {law.at(FAR) for law in laws_of(values, counts)} == {2.0, 4.0}
+    assert {law.at(FAR) for law in laws_of(values, counts, inside=True)} == {2.0, 4.0, 5.0}
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        lambda n, p: 96 * n * (1 if p < 8 else 1.25) / 2,  # edges of an inner block of a grid
+        lambda n, p: {2: 400, 4: 1200, 8: 1600}[p],  # a tree whose nodes have four children
+        lambda n, p: {64: 8, 128: 9, 256: 10, 512: 10}[n],  # rounds that depend on the data
+    ],
+)
+def test_a_law_that_few_values_meet_by_chance_is_refused(law):
+    assert not laws_of(*grid(law))
 
 
 def test_terms_of_two_sizes_are_products():
