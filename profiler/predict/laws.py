@@ -293,9 +293,7 @@ def _values_of(function: str, processes: tuple[float, ...]) -> int:
     return len(set(column(text, {PROCESSES: np.array(processes)}).tolist()))
 
 
-def _told_apart(
-    terms: Sequence[CountedTerm], factors: Sequence[Fraction], sample: _Sample
-) -> bool:
+def _told_apart(terms: Sequence[CountedTerm], factors: Sequence[Fraction], sample: _Sample) -> bool:
     """Whether the functions of p for one growth have three more values: many pairs meet few.
 
     A constant and the simplest functions are told apart by three, as long as they are added.

@@ -224,9 +224,7 @@ def _rule(prices: ReplayPrices) -> str:
     return "h_sum" if prices.machine.h == "sum" else "h"
 
 
-def _chain(
-    model: ChainModel, point: Point, prices: ReplayPrices, dearer: float
-) -> ChainPrediction:
+def _chain(model: ChainModel, point: Point, prices: ReplayPrices, dearer: float) -> ChainPrediction:
     """Return a chain at a point; its band holds what communication took in the runs, too."""
     values = model.at(point)
     names = ("comp", _rule(prices), "supersteps", "calls", "imports")
@@ -239,9 +237,7 @@ def _chain(
         high = price(*(value.high for value in used.values()))
     low_s = low.comp_s + (low.total_s - low.comp_s) * min(dearer, 1.0)
     high_s = high.comp_s + (high.total_s - high.comp_s) * max(dearer, 1.0)
-    return ChainPrediction(
-        model, values, seconds, low_s, math.inf if unknown else high_s, unknown
-    )
+    return ChainPrediction(model, values, seconds, low_s, math.inf if unknown else high_s, unknown)
 
 
 class _Price(NamedTuple):
