@@ -28,6 +28,10 @@ from bsplib.backends.members import Members
 from bsplib.core.clock import Clock
 from bsplib.core.entries import Block, PrivateMemory
 from bsplib.core.meeting import Meeting
+from bsplib.errors import OutOfSharedMemoryError
+
+_ALIGNMENT = 64
+"""Of an array of the program, in bytes."""
 
 Found = TypeVar("Found")
 
@@ -129,12 +133,19 @@ class Port(ABC):
         """
         return PrivateMemory().allocate
 
-    @abstractmethod
-    def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
+    def allocate(self, nbytes: int, *, zero: bool) -> memoryview:  # noqa: ARG002  # always zeroed
         """Return memory that lives until :meth:`release`, 64-byte aligned, zeroed if asked."""
+        try:
+            memory = np.zeros(nbytes + _ALIGNMENT, np.uint8)
+        except (MemoryError, ValueError):  # of more bytes than a dimension can have
+            raise OutOfSharedMemoryError(
+                f"memory is full: {nbytes} bytes more are needed, which the system does not give; "
+                f"use smaller arrays or fewer processes on a computer"
+            ) from None
+        start = -memory.ctypes.data % _ALIGNMENT
+        return memory[start : start + nbytes].data
 
-    @abstractmethod
-    def release(self, memory: memoryview) -> None:
+    def release(self, memory: memoryview) -> None:  # noqa: B027  # freed with the last array that shows it
         """Take back what :meth:`allocate` gave out."""
 
     def shared_address_of(self, array: NDArray[Any]) -> int | None:  # noqa: ARG002  # without shared memory there is none

@@ -1,6 +1,7 @@
 """The table of backends, by name.
 
-:func:`register` adds one. The modules of a backend are imported when it is first used.
+:func:`register` adds one. The modules of a backend are imported when it is first used. Other
+distributions have backends as entry points of the group ``bsplib.backends``.
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bsplib import call_site
 from bsplib.backends.launching import Backend, Work
 from bsplib.errors import BspError, ProcessRangeError, StartError, UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 DEFAULT: Final = "shm"
 """The backend of a run whose caller names none."""
@@ -36,6 +41,14 @@ def names() -> tuple[str, ...]:
     return tuple(_backends)
 
 
+@cache
+def others() -> dict[str, EntryPoint]:
+    """Return the backends of other distributions, by name. To look for them takes milliseconds."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  # as above
+
+    return {each.name: each for each in entry_points(group="bsplib.backends")}
+
+
 def virtual_names() -> tuple[str, ...]:
     """Return the names of the backends whose time is virtual."""
     return tuple(name for name, backend in _backends.items() if backend.is_virtual)
@@ -53,11 +66,13 @@ def summary() -> str:
 
 
 def find(name: str) -> Backend:
-    """Return the backend of a name.
+    """Return the backend of a name, which may be that of another distribution.
 
     Raises:
         KeyError: there is no such backend.
     """
+    if name not in _backends and name in others():
+        register(others()[name].load()._replace(name=name))
     return _backends[name]
 
 

@@ -1,413 +1,70 @@
 """A backend without shared memory: forked processes that exchange everything through pipes.
 
-It is slow and short. The tests of the primitives run on it, and so show that the code above
-the ports needs neither shared memory nor a single interpreter.
+The tests of the primitives run on it, and so show that the code above the ports needs neither
+shared memory nor a single interpreter. docs/howto/backend.md shows it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import multiprocessing
-import os
 import signal
-import threading
-from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from multiprocessing.connection import Connection, wait
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
 
-import numpy as np
-
-from bsplib.backends.base import (
-    Arrivals,
-    Arrived,
-    Buffer,
-    Handle,
-    LeftGroup,
-    Port,
-    Sent,
-    Stopped,
-)
-from bsplib.backends.launching import Backend, Death, Ended, NothingKept, Options, Report, Work
-from bsplib.backends.members import (
-    ENDED_BY_OBLSYNC,
-    ENDED_BY_SYNC,
-    Members,
-    Whereabouts,
-    are_apart,
-    as_members,
-    has_left,
-    is_outside,
-    waits_in_vain,
-)
-from bsplib.backends.oblivious import NOTHING, Collector, Post
-from bsplib.backends.outcomes import Limit, StoppedProcess, await_outcomes
-from bsplib.backends.sent import SentMeeting
+from bsplib.backends.launching import Backend, NothingKept, Options, Report, Work
+from bsplib.backends.outcomes import Limit, await_outcomes
+from bsplib.backends.stream import Workers, serve
 from bsplib.backends.table import own_cores
-
-_ALIGNMENT = 64
-KINDS = ("sync", "oblsync")
-"""Ways in which a superstep ends."""
-
-Key = tuple[tuple[int, int], ...]
-"""Number and sub-group of each partition that led to a group; empty for the root group."""
-Payloads = dict[int, Buffer]
-"""Staged payloads, by the number in their handles."""
-
-
-class Letter(NamedTuple):
-    """What a process sends to another one at the end of a superstep, or when it leaves a group."""
-
-    key: Key
-    kind: str
-    """One of the ways in which a superstep ends, or ``left``: the sender has left the group."""
-    number: int
-    """Number of the exchange, or of the oblivious superstep, of the group."""
-    superstep: int
-    content: Any
-    payloads: Payloads
-
-
-class Mail:
-    """The letters that have come for one process, and its pipes to the others.
-
-    A thread empties the pipes all the time, so that a sender never waits for the receiver's
-    program.
-
-    Args:
-        pipes: pipes to the other processes, by pid.
-        caller: pipe to the caller, which sends something to stop the run.
-    """
-
-    def __init__(self, pipes: dict[int, Connection], caller: Connection) -> None:
-        self.came = threading.Condition()
-        self.posts: dict[tuple[Key, str, int], dict[int, Letter]] = defaultdict(dict)
-        """By group, kind and number: letters by the pid of their sender in the root group."""
-        self._latest: dict[tuple[Key, str, int], int] = defaultdict(lambda: -1)
-        self.left: set[tuple[Key, int]] = set()
-        """(group, pid in the root group) where that process has left that group."""
-        self.left_over: list[LeftGroup] = []
-        """Groups that this process has left before all letters of the others had come."""
-        self._pipes = pipes
-        self._caller = caller
-        self._is_stopped = False
-        threading.Thread(target=self._receive, daemon=True).start()
-
-    def send(self, pid: int, letter: Letter) -> None:
-        """Send a letter to a process; nothing happens where it has ended."""
-        with contextlib.suppress(OSError):
-            self._pipes[pid].send(letter)
-
-    def has_ended(self, key: Key, pid: int, superstep: int, kinds: Sequence[str] = KINDS) -> bool:
-        """Tell whether a process has ended a superstep of a group in one of some ways."""
-        return max(self._latest[key, kind, pid] for kind in kinds) >= superstep
-
-    def wait(self, ready: Callable[[], bool], suspect: Callable[[], None]) -> None:
-        """Wait for letters until ``ready``; ``suspect`` raises if that can never happen."""
-        with self.came:
-            while not ready():
-                if self._is_stopped:
-                    raise Stopped
-                suspect()
-                self.came.wait()
-
-    def _receive(self) -> None:
-        sources: dict[Any, int | None] = {pipe: pid for pid, pipe in self._pipes.items()}
-        sources[self._caller] = None
-        while sources:
-            for pipe in wait(list(sources)):
-                try:
-                    letter = pipe.recv()  # type: ignore[union-attr]  # all are connections
-                except (EOFError, OSError):
-                    if sources.pop(pipe) is None:
-                        os._exit(1)  # the caller has ended
-                    continue
-                with self.came:
-                    self._keep(sources[pipe], letter)
-                    self.came.notify_all()
-
-    def _keep(self, pid: int | None, letter: Letter) -> None:
-        if pid is None:
-            self._is_stopped = True
-        elif letter.kind == "left":
-            self.left.add((letter.key, pid))
-        else:
-            self.posts[letter.key, letter.kind, letter.number][pid] = letter
-            self._latest[letter.key, letter.kind, pid] = letter.superstep
-
-
-class PipesPort(Port):
-    """The connection of a process to a group: it sends every other one a letter at each sync."""
-
-    def __init__(
-        self, mail: Mail, pid: int, members: Members, key: Key = (), parent: PipesPort | None = None
-    ) -> None:
-        self.pid = pid
-        self.nprocs = len(members)
-        self.members = members
-        self.released = 0
-        self._mail = mail
-        self.meeting = SentMeeting(self)
-        self.staging = self
-        self._key = key
-        self._parent = parent
-        self._others = [other for other in range(self.nprocs) if other != pid]
-        self._superstep = 0
-        self._exchanges = 0
-        self._collector = Collector(members, pid, self)
-        self._serials = itertools.count()
-        self._staged: dict[int, Payloads] = defaultdict(dict)
-        self._here: dict[tuple[int, int], Buffer] = {}  # payloads, by sender and number
-        self._here_before: dict[tuple[int, int], Buffer] = {}  # those of the last superstep
-
-    # -- memory and payloads ----------------------------------------------------------------
-
-    def allocate(self, nbytes: int, *, zero: bool) -> memoryview:  # always zeroed
-        memory = bytearray(nbytes + _ALIGNMENT)
-        start = -np.frombuffer(memory, np.uint8).ctypes.data % _ALIGNMENT
-        return memoryview(memory)[start : start + nbytes]
-
-    def release(self, memory: memoryview) -> None:
-        pass
-
-    def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:
-        memory = np.empty(nbytes, np.uint8)
-        return self._handle(memory, to), memory
-
-    def _handle(self, memory: Buffer, to: int) -> Handle:
-        number = next(self._serials)
-        if to == self.pid:
-            self._here[to, number] = memory
-        else:
-            self._staged[to][number] = memory
-        return self.pid, number, len(memory)
-
-    def fetch(self, handle: Handle) -> memoryview:
-        key = handle[:2]
-        return (self._here[key] if key in self._here else self._here_before[key]).data
-
-    def _open(self, source: int, letter: Letter) -> Any:
-        """Keep the payloads of a letter, and return the rest."""
-        self._here |= {(source, number): memory for number, memory in letter.payloads.items()}
-        return letter.content
-
-    # -- supersteps -------------------------------------------------------------------------
-
-    def _send_all(self, kind: str, number: int, contents: Mapping[int, Any]) -> None:
-        staged, self._staged = self._staged, defaultdict(dict)
-        for pid in self._others:
-            letter = Letter(self._key, kind, number, self._superstep, contents[pid], staged[pid])
-            self._mail.send(self.members[pid], letter)
-
-    def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
-        number, self._exchanges = self._exchanges, self._exchanges + 1
-        own = flags, stamp, bool(entries)
-        self._send_all("sync", number, {pid: (*own, entries.get(pid)) for pid in self._others})
-        letters = self._mail.posts[self._key, "sync", number]
-        self._mail.wait(lambda: len(letters) == len(self._others), lambda: self._suspect(letters))
-        del self._mail.posts[self._key, "sync", number]
-        self._look_at_late()
-        came = {pid: self._checked(pid, letters[self.members[pid]]) for pid in self._others}
-        came[self.pid] = *own, None
-        all_flags, stamps, any_posts, theirs = zip(
-            *(came[pid] for pid in range(self.nprocs)), strict=True
-        )
-        if stamp:
-            self.released = max(stamps)
-        if len(set(all_flags)) == 1 and not any(any_posts):
-            return None
-        return list(all_flags), [(pid, sent) for pid, sent in enumerate(theirs) if sent is not None]
-
-    def _checked(self, pid: int, letter: Letter) -> Any:
-        if letter.superstep != self._superstep:
-            raise are_apart(self.members[pid], self.members[self.pid])
-        return self._open(pid, letter)
-
-    def _suspect(self, letters: Collection[int]) -> None:
-        self._collector.read_late()
-        for pid in self._others:
-            if self.members[pid] not in letters:
-                why = self._why_absent(pid)
-                if self._has_ended(pid, "oblsync"):
-                    why = ENDED_BY_OBLSYNC
-                self._raise_if(why, "sync", pid)
-
-    def _why_absent(self, pid: int) -> str:
-        """Return why a process cannot come to the end of this superstep; empty if it can."""
-        root, port = self.members[pid], self
-        if (self._key, root) in self._mail.left:
-            return has_left(self.members)
-        while port._parent is not None:
-            above = port._parent
-            if self._mail.has_ended(above._key, root, above._superstep):
-                return is_outside(port.members)
-            port = above
-        return ""
-
-    def _has_ended(self, pid: int, kind: str) -> bool:
-        return self._mail.has_ended(self._key, self.members[pid], self._superstep, [kind])
-
-    def _raise_if(self, why: str, operation: str, pid: int) -> None:
-        if why:
-            raise waits_in_vain(operation, self.members[self.pid], self.members[pid], why)
-
-    def end_superstep(self) -> None:
-        self._superstep += 1
-        self.meeting.end_superstep()
-        self._here_before, self._here = self._here, {}
-
-    # -- oblivious supersteps ---------------------------------------------------------------
-
-    def exchange_oblivious(
-        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
-    ) -> list[Arrived]:
-        self._collector.read_late()
-        posts = {pid: Post(*entries[pid], stamp) if pid in entries else NOTHING
-                 for pid in self._others}  # fmt: skip
-        self._send_all("oblsync", self._collector.ended, posts)
-        self._collector.end_superstep(stamp)
-        arrived = self._collector.collect(expected)
-        self.meeting.released = self._collector.released
-        return arrived
-
-    def look(self, number: int, pids: Collection[int]) -> dict[int, Post]:
-        """See :meth:`bsplib.backends.oblivious.Posts.look`."""
-        with self._mail.came:
-            letters = self._mail.posts[self._key, "oblsync", number]
-            there = [pid for pid in pids if self.members[pid] in letters]
-            return {pid: self._open(pid, letters.pop(self.members[pid])) for pid in there}
-
-    def wait(self, number: int, pids: Sequence[int]) -> None:
-        """See :meth:`bsplib.backends.oblivious.Posts.wait`."""
-        roots = {self.members[pid] for pid in pids}
-        letters = self._mail.posts[self._key, "oblsync", number]
-
-        def suspect() -> None:
-            self._collector.read_late()
-            for pid in pids:
-                why = self._why_absent(pid)
-                if self._has_ended(pid, "sync"):
-                    why = ENDED_BY_SYNC
-                self._raise_if(why, "oblsync", pid)
-
-        self._mail.wait(lambda: not roots.isdisjoint(letters), suspect)
-
-    def try_to_release(self) -> bool:
-        """See :meth:`LeftGroup.try_to_release`."""
-        self._collector.read_late()
-        return self._collector.has_read_all()
-
-    def _look_at_late(self) -> None:
-        self._collector.read_late()
-        left_over = self._mail.left_over
-        self._mail.left_over = [group for group in left_over if not group.try_to_release()]
-
-    # -- groups -----------------------------------------------------------------------------
-
-    def split(self, ordinal: int, index: int, pids: Sequence[int]) -> PipesPort:
-        members = as_members([self.members[pid] for pid in pids])
-        key = (*self._key, (ordinal, index))
-        return PipesPort(self._mail, pids.index(self.pid), members, key, self)
-
-    def close(self) -> None:
-        if self._parent is not None:
-            self._send_all("left", 0, dict.fromkeys(self._others))
-            if not self.try_to_release():
-                self._mail.left_over.append(self)
-
-
-# -- processes ------------------------------------------------------------------------------------
 
 Pair = tuple[Connection, Connection]
 
 
-def run_process(
+def process(
     pid: int, pairs: Mapping[tuple[int, int], Pair], callers: Sequence[Pair], work: Work
 ) -> None:
     """Do some work as one of the processes of a run."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    pipes = {}
+    others = {}
     for pids, ends in pairs.items():
         for number, end in zip(pids, ends, strict=True):
             if number == pid:
-                pipes[sum(pids) - pid] = end
+                others[sum(pids) - pid] = end
             else:
                 end.close()
     for number, (theirs, ours) in enumerate(callers):
         theirs.close()
         if number != pid:
             ours.close()
-    mail = Mail(pipes, callers[pid][1])
-    tell = callers[pid][1].send_bytes
-    tell(work.alone(pid, lambda: PipesPort(mail, pid, range(len(callers))), tell))
-
-
-class Started:
-    """The processes of a run as their caller sees them; see :class:`Observed`."""
-
-    def __init__(self, work: Work, nprocs: int) -> None:
-        context = multiprocessing.get_context("fork")
-        pairs = {pids: context.Pipe() for pids in itertools.combinations(range(nprocs), 2)}
-        callers = [context.Pipe() for _ in range(nprocs)]
-        self.nprocs = nprocs
-        self.processes = [
-            context.Process(target=run_process, args=(pid, pairs, callers, work))
-            for pid in range(nprocs)
-        ]
-        for process in self.processes:
-            process.start()
-        self._read = work.read
-        self._pipes = {pid: ours for pid, (ours, _) in enumerate(callers)}
-        for end in (*itertools.chain(*pairs.values()), *(theirs for _, theirs in callers)):
-            end.close()
-
-    def news(self, timeout: float) -> dict[int, Ended | Death]:
-        ready = wait(list(self._pipes.values()), timeout)  # so are pipes of processes that died
-        found = {pid: self._outcome(pid) for pid, pipe in self._pipes.items() if pipe in ready}
-        outcomes = {pid: outcome for pid, outcome in found.items() if outcome is not None}
-        for pid in outcomes:
-            self._pipes.pop(pid).close()
-        return outcomes
-
-    def _outcome(self, pid: int) -> Ended | Death | None:
-        try:
-            told = self._pipes[pid].recv_bytes()
-        except (EOFError, OSError):
-            self.processes[pid].join()
-            return Death(pid, 0, self.processes[pid].exitcode)
-        return self._read(told, pid)
-
-    def tell_to_stop(self) -> None:
-        for pipe in self._pipes.values():
-            with contextlib.suppress(OSError):
-                pipe.send(None)
-
-    def whereabouts(self, ended: Collection[int]) -> list[Whereabouts]:
-        how = {True: "has ended", False: "does not answer"}
-        return [Whereabouts(pid, 0, "", how[pid in ended]) for pid in range(self.nprocs)]
-
-    def stopped(self, ended: Collection[int]) -> list[StoppedProcess]:
-        return []
-
-    def end(self) -> None:
-        """Kill the processes that still run, and free all resources."""
-        for pipe in self._pipes.values():
-            pipe.close()
-        for pid, process in enumerate(self.processes):
-            if pid in self._pipes:
-                process.kill()
-            process.join()
-            process.close()
+    serve(work.alone, pid, others, callers[pid][1])
 
 
 def launch(work: Work, options: Options) -> Report:
-    """See :attr:`Backend.launch`."""
-    started = Started(work, options.nprocs)
+    """Start the processes for some work; return how they ended."""
+    context = multiprocessing.get_context("fork")
+    pids = range(options.nprocs)
+    pairs = {two: context.Pipe() for two in itertools.combinations(pids, 2)}
+    callers = [context.Pipe() for _ in pids]
+    processes = [context.Process(target=process, args=(pid, pairs, callers, work)) for pid in pids]
+    for each in processes:
+        each.start()
+    for end in (*itertools.chain(*pairs.values()), *(theirs for _, theirs in callers)):
+        end.close()
+
+    def status(pid: int) -> int | None:
+        processes[pid].join()
+        return processes[pid].exitcode
+
+    workers = Workers({pid: callers[pid][0] for pid in pids}, work.read, status)
     try:
-        return Report(await_outcomes(started, Limit(options.timeout)))
+        return Report(await_outcomes(workers, Limit(options.timeout)))
     finally:
-        started.end()
+        workers.close()
+        for pid, each in enumerate(processes):
+            if pid in workers.missing:
+                each.kill()
+            each.join()
+            each.close()
 
 
 PIPES = Backend(

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+from contextvars import copy_context
+from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
 import bsplib
 from bsplib.backends import table
+from bsplib.running import options
+from bsplib.tools.cli import main as bsp_main
 
 from .phases import DEADLINE_S
 from .pipes_backend import PIPES
@@ -93,3 +98,34 @@ def test_a_mismatch_names_lines_of_the_program_and_none_of_the_backend():
         run(main)
     assert "test_backends.py:" in str(raised.value)
     assert "pipes_backend.py" not in str(raised.value)
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """Let another distribution have PIPES as an entry point, by another name."""
+    entry = SimpleNamespace(name="tubes", load=lambda: PIPES)
+    monkeypatch.setattr(table, "_backends", dict(table._backends))
+    monkeypatch.setattr(table, "others", lambda: {"tubes": entry})
+
+
+def test_a_backend_of_another_distribution_is_found_by_its_name(installed):
+    assert bsplib.run(lambda bsp: bsp.nprocs, nprocs=2, backend="tubes") == [2, 2]
+
+
+def test_a_command_takes_a_backend_of_another_distribution(installed, monkeypatch, tmp_path):
+    monkeypatch.setattr(options, "_in_force", list(options._in_force))
+    program = tmp_path / "program.py"
+    program.write_text("import bsplib\nprint(bsplib.run(lambda bsp: bsp.nprocs))")
+    command = ["run", "--backend", "tubes", "-n", "3", str(program)]
+    done = copy_context().run(CliRunner().invoke, bsp_main, command)  # what it overrides ends, too
+    assert (done.exit_code, done.output) == (0, "[3, 3, 3]\n")
+
+
+def test_backends_of_other_distributions_are_offered_where_a_name_is_wrong(installed):
+    with pytest.raises(bsplib.UsageError, match=r"choose one of shm, sim, .*\btubes\b"):
+        bsplib.run(lambda bsp: None, backend="tube")
+
+
+def test_nobody_looks_for_other_backends_where_a_name_is_known(monkeypatch):
+    monkeypatch.setattr(table, "others", lambda: pytest.fail("it takes milliseconds"))
+    assert run(lambda bsp: bsp.pid) == [0, 1]

@@ -16,13 +16,14 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.backends import table
 from bsplib.backends.base import Alignment
+from bsplib.backends.stream.port import StreamPort
 from bsplib.backends.table import own_cores
 from bsplib.recording import parts, recovery
 from bsplib.recording.record_folder import lock
 from bsplib.recording.trace import read_trace
 from bsplib.tools.cli import main as bsp_main
 
-from .pipes_backend import PIPES, PipesPort
+from .pipes_backend import PIPES
 
 SPREAD = "spread"
 TRACE = "out.bsp"
@@ -355,7 +356,7 @@ def skewed(monkeypatch):
     """Let the stamp of a process be wrong for the others, by less than the bound that is told."""
     found = [Alignment("a", 0, 0), Alignment("b", 0, BOUND_NS), Alignment("a", 0, 0)]
     ahead_ns = (0, BOUND_NS - 10**6, 0)
-    exchange = PipesPort.exchange
+    exchange = StreamPort.exchange
 
     def exchange_stamps(port, records, note, stamp):
         ahead = ahead_ns[port.members[port.pid]]
@@ -363,8 +364,8 @@ def skewed(monkeypatch):
         port.released -= ahead
         return arrivals
 
-    monkeypatch.setattr(PipesPort, "exchange", exchange_stamps)
-    monkeypatch.setattr(PipesPort, "align_clocks", lambda port, *, again: found[port.pid])
+    monkeypatch.setattr(StreamPort, "exchange", exchange_stamps)
+    monkeypatch.setattr(StreamPort, "align_clocks", lambda port, *, again: found[port.pid])
 
 
 @pytest.mark.lengthy
@@ -403,7 +404,7 @@ def test_clocks_that_went_apart_during_the_run_widen_the_bound(trace, monkeypatc
         port.calls = getattr(port, "calls", 0) + 1
         return Alignment("a", 1000 * port.pid * (port.calls - 1), 50)
 
-    monkeypatch.setattr(PipesPort, "align_clocks", align)
+    monkeypatch.setattr(StreamPort, "align_clocks", align)
     run(ring, 2, profile=trace)
     (recorded,) = read_trace(trace).runs
     assert recorded.meta["clock_bounds_s"] == {"a": pytest.approx(2050e-9)}
@@ -421,6 +422,6 @@ def test_a_process_that_ended_before_it_named_its_host_has_an_unknown_one(left_p
 
 def test_where_nothing_is_recorded_clocks_are_measured_only_if_they_have_not_been(monkeypatch):
     asked = []
-    monkeypatch.setattr(PipesPort, "align_clocks", lambda _, *, again: asked.append(again) or None)
+    monkeypatch.setattr(StreamPort, "align_clocks", lambda _, *, again: asked.append(again) or None)
     run(lambda bsp: bsp.sync() or None, nprocs=1)
     assert run(lambda _: asked, nprocs=1) == [[False]]

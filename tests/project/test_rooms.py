@@ -60,6 +60,7 @@ BACKENDS = (
         "backends.mpi",
         "backends.shm",
         "backends.sim",
+        "backends.stream",
         "backends.table",
     }
 )
@@ -110,6 +111,7 @@ MAY_IMPORT = {
     "backends.shm": SHARED | PROCESSES | {"core"},
     "backends.shm.joining": SHARED | PROCESSES | {"core", "backends.shm"},
     "backends.sim": SHARED | {"core"},
+    "backends.stream": SHARED | {"core"},
     "backends.table": BACKENDS,
     "transfers": PORTS | {"core"},
     "primitives": PORTS | {"experiments", "transfers", "machine", "core"},

@@ -9,7 +9,6 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import ParamSpec, TypeVar, cast
 
-import numpy as np
 from mpi4py import MPI
 
 from bsplib.backends.base import Alignment, Arrivals, Arrived, Buffer, Handle, Port, Sent, Stopped
@@ -21,10 +20,7 @@ from bsplib.backends.mpi.membership import Membership
 from bsplib.backends.mpi.oblivious import Oblivious
 from bsplib.backends.mpi.payloads import Payloads, Posting
 from bsplib.backends.sent import SentMeeting
-from bsplib.errors import BspError, OutOfSharedMemoryError
-
-_ALIGNMENT = 64
-
+from bsplib.errors import BspError
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -79,20 +75,6 @@ class MpiPort(Port):
         return self._link.align_clocks(self.nprocs, again=again)
 
     # -- memory and payloads ----------------------------------------------------------------
-
-    def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
-        try:
-            memory = (np.zeros if zero else np.empty)(nbytes + _ALIGNMENT, np.uint8)
-        except (MemoryError, ValueError):  # of more bytes than a dimension can have
-            raise OutOfSharedMemoryError(
-                f"memory is full: {nbytes} bytes more are needed, which the system does not give; "
-                f"use smaller arrays or more hosts"
-            ) from None
-        start = -memory.ctypes.data % _ALIGNMENT
-        return memory[start : start + nbytes].data
-
-    def release(self, memory: memoryview) -> None:
-        """See :meth:`Port.release`; it is freed with the last array that shows it."""
 
     def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:  # noqa: ARG002  # no difference
         return self._payloads.stage(nbytes, to)

@@ -23,9 +23,7 @@ from bsplib.core.clock import Clock
 from bsplib.core.entries import Block, PrivateMemory, add_amounts
 from bsplib.core.virtual import Gathering, VirtualMeeting
 from bsplib.directions import Direction
-from bsplib.errors import OutOfSharedMemoryError, UsageError
-
-_ALIGNMENT = 64
+from bsplib.errors import UsageError
 
 
 class _ObliviousPost(NamedTuple):
@@ -162,21 +160,6 @@ class SimPort(Port):
         self.clock.resume()
 
     # -- memory -----------------------------------------------------------------------
-
-    def allocate(self, nbytes: int, *, zero: bool) -> memoryview:  # noqa: ARG002  # always zeroed
-        # A bytearray and not a numpy array: the base of a view then is the array of the
-        # program, as in shared memory.
-        try:
-            memory = bytearray(nbytes + _ALIGNMENT)
-        except (MemoryError, OverflowError):
-            raise OutOfSharedMemoryError(
-                f"memory is full: {nbytes} bytes more are needed, which the system does not give; "
-                f"use smaller arrays or fewer virtual processors"
-            ) from None
-        start = -np.frombuffer(memory, np.uint8).ctypes.data % _ALIGNMENT
-        return memoryview(memory)[start : start + nbytes]
-
-    def release(self, memory: memoryview) -> None: ...  # Python frees it
 
     def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:  # noqa: ARG002  # all can fetch it
         memory = np.empty(nbytes, np.uint8)

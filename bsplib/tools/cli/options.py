@@ -83,9 +83,19 @@ TRACE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 """Type of an argument or option that names a folder."""
 
+
+class Backend(click.Choice):  # type: ignore[type-arg]  # generic from click 8.2 on
+    """Type of an option that names a backend: one of bsplib, or of another distribution."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name, if there is such a backend."""
+        is_other = value not in self.choices and value in backends.others()
+        return value if is_other else super().convert(value, param, ctx)
+
+
 backend_option = click.option(
     "--backend",
-    type=click.Choice(backends.names()),
+    type=Backend(backends.names()),
     envvar="BSP_BACKEND",
     show_envvar=True,
     help=f"{backends.summary()}  [default: {backends.DEFAULT}, or what the program says]",

@@ -1,0 +1,326 @@
+"""A port whose processes share nothing: they send each other letters over streams of bytes.
+
+It is slow and short. At the end of a superstep each process sends every other one a letter, with
+the entries for it and the payloads that they name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from multiprocessing.connection import wait
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from bsplib.backends.base import (
+    Arrivals,
+    Arrived,
+    Buffer,
+    Handle,
+    LeftGroup,
+    Port,
+    Sent,
+    Stopped,
+)
+from bsplib.backends.members import (
+    ENDED_BY_OBLSYNC,
+    ENDED_BY_SYNC,
+    Members,
+    are_apart,
+    as_members,
+    has_left,
+    is_outside,
+    waits_in_vain,
+)
+from bsplib.backends.oblivious import NOTHING, Collector, Post
+from bsplib.backends.sent import SentMeeting
+
+KINDS = ("sync", "oblsync")
+"""Ways in which a superstep ends."""
+
+Key = tuple[tuple[int, int], ...]
+"""Number and sub-group of each partition that led to a group; empty for the root group."""
+Payloads = dict[int, Buffer]
+"""Staged payloads, by the number in their handles."""
+
+
+class Stream(Protocol):
+    """The end of a stream of bytes to one other process, as ``multiprocessing.Pipe`` makes two."""
+
+    def fileno(self) -> int:
+        """Return the file descriptor, which can be read where :meth:`recv` finds something."""
+
+    def send(self, value: Any, /) -> None:
+        """Send a value as its pickle."""
+
+    def recv(self) -> Any:
+        """Return the next value; raise EOFError where the other process has closed its end."""
+
+    def close(self) -> None:
+        """Close this end."""
+
+
+class Letter(NamedTuple):
+    """What a process sends to another one at the end of a superstep, or when it leaves a group."""
+
+    key: Key
+    kind: str
+    """One of the ways in which a superstep ends, or ``left``: the sender has left the group."""
+    number: int
+    """Number of the exchange, or of the oblivious superstep, of the group."""
+    superstep: int
+    content: Any
+    payloads: Payloads
+
+
+class Mail:
+    """The letters that have come for one process, and its streams to the others.
+
+    A thread empties the streams all the time, so that a sender never waits for the receiver's
+    program.
+
+    Args:
+        others: streams to the other processes, by pid.
+        caller: stream to the caller, which sends something to stop the run.
+        caller_ended: called where the caller has ended.
+    """
+
+    def __init__(
+        self, others: Mapping[int, Stream], caller: Stream, caller_ended: Callable[[], object]
+    ) -> None:
+        self.came = threading.Condition()
+        self.posts: dict[tuple[Key, str, int], dict[int, Letter]] = defaultdict(dict)
+        """By group, kind and number: letters by the pid of their sender in the root group."""
+        self._latest: dict[tuple[Key, str, int], int] = defaultdict(lambda: -1)
+        self.left: set[tuple[Key, int]] = set()
+        """(group, pid in the root group) where that process has left that group."""
+        self.left_over: list[LeftGroup] = []
+        """Groups that this process has left before all letters of the others had come."""
+        self._others = others
+        self._caller = caller
+        self._caller_ended = caller_ended
+        self._is_stopped = False
+        threading.Thread(target=self._receive, daemon=True).start()
+
+    def send(self, pid: int, letter: Letter) -> None:
+        """Send a letter to a process; nothing happens where it has ended."""
+        with contextlib.suppress(OSError):
+            self._others[pid].send(letter)
+
+    def has_ended(self, key: Key, pid: int, superstep: int, kinds: Sequence[str] = KINDS) -> bool:
+        """Tell whether a process has ended a superstep of a group in one of some ways."""
+        return max(self._latest[key, kind, pid] for kind in kinds) >= superstep
+
+    def wait(self, ready: Callable[[], bool], suspect: Callable[[], None]) -> None:
+        """Wait for letters until ``ready``; ``suspect`` raises if that can never happen."""
+        with self.came:
+            while not ready():
+                if self._is_stopped:
+                    raise Stopped
+                suspect()
+                self.came.wait()
+
+    def _receive(self) -> None:
+        sources: dict[Any, int | None] = {stream: pid for pid, stream in self._others.items()}
+        sources[self._caller] = None
+        while sources:
+            for stream in wait(list(sources)):
+                try:
+                    letter = stream.recv()  # type: ignore[union-attr]  # all are streams
+                except (EOFError, OSError):
+                    if sources.pop(stream) is None:
+                        self._caller_ended()
+                    continue
+                with self.came:
+                    self._keep(sources[stream], letter)
+                    self.came.notify_all()
+
+    def _keep(self, pid: int | None, letter: Letter) -> None:
+        if pid is None:
+            self._is_stopped = True
+        elif letter.kind == "left":
+            self.left.add((letter.key, pid))
+        else:
+            self.posts[letter.key, letter.kind, letter.number][pid] = letter
+            self._latest[letter.key, letter.kind, pid] = letter.superstep
+
+
+class StreamPort(Port):
+    """The connection of a process to a group: it sends every other one a letter at each sync."""
+
+    def __init__(
+        self,
+        mail: Mail,
+        pid: int,
+        members: Members,
+        key: Key = (),
+        parent: StreamPort | None = None,
+    ) -> None:
+        self.pid = pid
+        self.nprocs = len(members)
+        self.members = members
+        self.released = 0
+        self._mail = mail
+        self.meeting = SentMeeting(self)
+        self.staging = self
+        self._key = key
+        self._parent = parent
+        self._others = [other for other in range(self.nprocs) if other != pid]
+        self._superstep = 0
+        self._exchanges = 0
+        self._collector = Collector(members, pid, self)
+        self._serials = itertools.count()
+        self._staged: dict[int, Payloads] = defaultdict(dict)
+        self._here: dict[tuple[int, int], Buffer] = {}  # payloads, by sender and number
+        self._here_before: dict[tuple[int, int], Buffer] = {}  # those of the last superstep
+
+    # -- memory and payloads ----------------------------------------------------------------
+
+    def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:  # noqa: ARG002  # no difference
+        memory = np.empty(nbytes, np.uint8)
+        return self._handle(memory, to), memory
+
+    def _handle(self, memory: Buffer, to: int) -> Handle:
+        number = next(self._serials)
+        if to == self.pid:
+            self._here[to, number] = memory
+        else:
+            self._staged[to][number] = memory
+        return self.pid, number, len(memory)
+
+    def fetch(self, handle: Handle) -> memoryview:
+        key = handle[:2]
+        return (self._here[key] if key in self._here else self._here_before[key]).data
+
+    def _open(self, source: int, letter: Letter) -> Any:
+        """Keep the payloads of a letter, and return the rest."""
+        self._here |= {(source, number): memory for number, memory in letter.payloads.items()}
+        return letter.content
+
+    # -- supersteps -------------------------------------------------------------------------
+
+    def _send_all(self, kind: str, number: int, contents: Mapping[int, Any]) -> None:
+        staged, self._staged = self._staged, defaultdict(dict)
+        for pid in self._others:
+            letter = Letter(self._key, kind, number, self._superstep, contents[pid], staged[pid])
+            self._mail.send(self.members[pid], letter)
+
+    def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
+        number, self._exchanges = self._exchanges, self._exchanges + 1
+        own = flags, stamp, bool(entries)
+        self._send_all("sync", number, {pid: (*own, entries.get(pid)) for pid in self._others})
+        letters = self._mail.posts[self._key, "sync", number]
+        self._mail.wait(lambda: len(letters) == len(self._others), lambda: self._suspect(letters))
+        del self._mail.posts[self._key, "sync", number]
+        self._look_at_late()
+        came = {pid: self._checked(pid, letters[self.members[pid]]) for pid in self._others}
+        came[self.pid] = *own, None
+        all_flags, stamps, any_posts, theirs = zip(
+            *(came[pid] for pid in range(self.nprocs)), strict=True
+        )
+        if stamp:
+            self.released = max(stamps)
+        if len(set(all_flags)) == 1 and not any(any_posts):
+            return None
+        return list(all_flags), [(pid, sent) for pid, sent in enumerate(theirs) if sent is not None]
+
+    def _checked(self, pid: int, letter: Letter) -> Any:
+        if letter.superstep != self._superstep:
+            raise are_apart(self.members[pid], self.members[self.pid])
+        return self._open(pid, letter)
+
+    def _suspect(self, letters: Collection[int]) -> None:
+        self._collector.read_late()
+        for pid in self._others:
+            if self.members[pid] not in letters:
+                why = self._why_absent(pid)
+                if self._has_ended(pid, "oblsync"):
+                    why = ENDED_BY_OBLSYNC
+                self._raise_if(why, "sync", pid)
+
+    def _why_absent(self, pid: int) -> str:
+        """Return why a process cannot come to the end of this superstep; empty if it can."""
+        root, port = self.members[pid], self
+        if (self._key, root) in self._mail.left:
+            return has_left(self.members)
+        while port._parent is not None:
+            above = port._parent
+            if self._mail.has_ended(above._key, root, above._superstep):
+                return is_outside(port.members)
+            port = above
+        return ""
+
+    def _has_ended(self, pid: int, kind: str) -> bool:
+        return self._mail.has_ended(self._key, self.members[pid], self._superstep, [kind])
+
+    def _raise_if(self, why: str, operation: str, pid: int) -> None:
+        if why:
+            raise waits_in_vain(operation, self.members[self.pid], self.members[pid], why)
+
+    def end_superstep(self) -> None:
+        self._superstep += 1
+        self.meeting.end_superstep()
+        self._here_before, self._here = self._here, {}
+
+    # -- oblivious supersteps ---------------------------------------------------------------
+
+    def exchange_oblivious(
+        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
+    ) -> list[Arrived]:
+        self._collector.read_late()
+        posts = {pid: Post(*entries[pid], stamp) if pid in entries else NOTHING
+                 for pid in self._others}  # fmt: skip
+        self._send_all("oblsync", self._collector.ended, posts)
+        self._collector.end_superstep(stamp)
+        arrived = self._collector.collect(expected)
+        self.meeting.released = self._collector.released
+        return arrived
+
+    def look(self, number: int, pids: Collection[int]) -> dict[int, Post]:
+        """See :meth:`bsplib.backends.oblivious.Posts.look`."""
+        with self._mail.came:
+            letters = self._mail.posts[self._key, "oblsync", number]
+            there = [pid for pid in pids if self.members[pid] in letters]
+            return {pid: self._open(pid, letters.pop(self.members[pid])) for pid in there}
+
+    def wait(self, number: int, pids: Sequence[int]) -> None:
+        """See :meth:`bsplib.backends.oblivious.Posts.wait`."""
+        roots = {self.members[pid] for pid in pids}
+        letters = self._mail.posts[self._key, "oblsync", number]
+
+        def suspect() -> None:
+            self._collector.read_late()
+            for pid in pids:
+                why = self._why_absent(pid)
+                if self._has_ended(pid, "sync"):
+                    why = ENDED_BY_SYNC
+                self._raise_if(why, "oblsync", pid)
+
+        self._mail.wait(lambda: not roots.isdisjoint(letters), suspect)
+
+    def try_to_release(self) -> bool:
+        """See :meth:`LeftGroup.try_to_release`."""
+        self._collector.read_late()
+        return self._collector.has_read_all()
+
+    def _look_at_late(self) -> None:
+        self._collector.read_late()
+        left_over = self._mail.left_over
+        self._mail.left_over = [group for group in left_over if not group.try_to_release()]
+
+    # -- groups -----------------------------------------------------------------------------
+
+    def split(self, ordinal: int, index: int, pids: Sequence[int]) -> StreamPort:
+        members = as_members([self.members[pid] for pid in pids])
+        key = (*self._key, (ordinal, index))
+        return StreamPort(self._mail, pids.index(self.pid), members, key, self)
+
+    def close(self) -> None:
+        if self._parent is not None:
+            self._send_all("left", 0, dict.fromkeys(self._others))
+            if not self.try_to_release():
+                self._mail.left_over.append(self)
