@@ -14,13 +14,14 @@ from bsplib.profiler.account import PARTS
 from bsplib.profiler.next_run import CONFIDENCE, next_run_s
 from bsplib.profiler.survey import elapsed_s
 from bsplib.profiler.verdict import tells_remedy
+from bsplib.recording.records import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bsplib.profiler.loss import Loss
     from bsplib.profiler.profile import RunProfile
-    from bsplib.recording.records import Run
+    from bsplib.recording.records import RunHead
 
 
 _PART = f"{round(10 * CONFIDENCE)} of 10"
@@ -153,14 +154,21 @@ def same_runs(repeats: Sequence[tuple[int, int] | None]) -> list[list[int]]:
     return list(groups.values())
 
 
-def shown_run(runs: Sequence[Run]) -> int:
+def shown_run(runs: Sequence[Run] | Sequence[RunHead]) -> int:
     """Return the position of the run that is shown where one is: the last, or of its repeats one.
 
-    That is the one of median time.
+    That is the one of median time; of runs whose records are not read, as their callers saw it.
     """
     groups = same_runs([run.repeat for run in runs])
-    (group,) = (each for each in groups if len(runs) - 1 in each)
-    return group[median([elapsed_s(runs[position]) for position in group])]
+    group = next((each for each in groups if len(runs) - 1 in each), [0])
+    return group[0] if len(group) == 1 else group[median([_time_s(runs[at]) for at in group])]
+
+
+def _time_s(run: Run | RunHead) -> float:
+    if isinstance(run, Run):
+        return elapsed_s(run)
+    life = run.lifetime
+    return 0.0 if life is None or life.returned is None else (life.returned - life.called) / 1e9
 
 
 def median(times: Sequence[float]) -> int:

@@ -45,7 +45,8 @@ MOST_WORDS = 30
 BALANCED_SHARE = 0.1
 """A run that loses less than this share, and nowhere ``LEAST_SHARE``, is balanced."""
 _SHORT = 1 / 3
-"""A run of which start and end, without large results, take more is too short to judge."""
+"""A run of which start and end, without large results, take more is too short to judge, unless a
+place in ``main`` takes ``LEAST_SHARE`` of all the time."""
 _FAULT_NS = 300_000
 """Time in the system is that of page faults, if each takes no longer: that of a huge page."""
 BALANCED, SPREAD, REST, SHORT = "balanced", "spread", "rest", "too short"
@@ -66,7 +67,7 @@ class Verdict(NamedTuple):
     rest: Loss | None = None
     """What all other time was used for, by the parts of the account."""
     short: Loss | None = None
-    """That the run is too short to judge, where start and end take more than a third of it."""
+    """That the run is too short to judge, where start and end are what takes long."""
 
     def __str__(self) -> str:
         told = (self.short, *self.sentences, self.rest)
@@ -92,7 +93,8 @@ def judge(callgraph: CallGraph, book: Book, losses: Sequence[Loss]) -> Verdict:
     told = [*lost, *savings[: MOST_SENTENCES - len(lost)]] or [_about_the_run(callgraph, book)]
     rest, short = _rest(book, lost), None
     ends = book.whole()["ends"] - sum(each.ns for each in savings if each.part == "ends")
-    if ends > _SHORT * book.elapsed_ns * book.run.nprocs:
+    whole = book.elapsed_ns * book.run.nprocs
+    if ends > _SHORT * whole and all(each.ns < LEAST_SHARE * whole for each in (*lost, *savings)):
         main_s, elapsed_s = _main_s(book), book.elapsed_ns / 1e9
         where = f"{fmt.seconds(main_s)} of {fmt.seconds(elapsed_s)} are in main"
         short = _about(book, SHORT, f"The run is too short to judge: {where}.", in_main_ns(book))

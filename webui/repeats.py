@@ -1,4 +1,4 @@
-"""What the repeats of a run say together, for the page, and with which run of a trace it opens."""
+"""What the repeats of a run say together, for the page."""
 
 from __future__ import annotations
 
@@ -6,32 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from bsplib.profiler.profile import RunProfile
 from bsplib.profiler.repeats import Repeats, median, same_runs
-from bsplib.profiler.survey import elapsed_s
-from bsplib.recording.records import Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bsplib.recording.records import RunHead
     from bsplib.webui.opened_runs import OpenRun
 
 Json = dict[str, Any]
-
-
-def opening_run(runs: Sequence[Run] | Sequence[RunHead]) -> int:
-    """Return the run with which a trace opens: of repeats that of median time, else the first."""
-    groups = same_runs([run.repeat for run in runs])
-    if not groups or len(groups[0]) == 1:
-        return 0
-    return groups[0][median([_elapsed_s(runs[position]) for position in groups[0]])]
-
-
-def _elapsed_s(run: Run | RunHead) -> float:
-    """Return how long a run took; of one whose records are not read, as its caller saw it."""
-    if isinstance(run, Run):
-        return elapsed_s(run)
-    life = run.lifetime
-    return 0.0 if life is None or life.returned is None else (life.returned - life.called) / 1e9
 
 
 def describe_repeats(runs: Sequence[OpenRun], number: int, query: Mapping[str, str]) -> Json:

@@ -15,13 +15,14 @@ from bsplib.profiler.compare.comparison import compare
 from bsplib.profiler.compare.report import SHOWN
 from bsplib.profiler.compare.session import as_data
 from bsplib.profiler.graph_book import book_graph
+from bsplib.profiler.repeats import shown_run
 from bsplib.profiler.rows import QUANTITIES
 from bsplib.recording.records import RunHead, Trace
 from bsplib.recording.trace import read_heads, read_trace
 from bsplib.webui import services
 from bsplib.webui.answers import ANSWERS, rates_of
 from bsplib.webui.opened_runs import AddressError, OpenRun, Shown
-from bsplib.webui.repeats import describe_repeats, opening_run
+from bsplib.webui.repeats import describe_repeats
 
 if TYPE_CHECKING:
     import os
@@ -129,8 +130,8 @@ class Traces:
     def _opening(self, trace_id: str, source: _Source) -> int:
         """Return the number of the run with which a trace opens."""
         if source.runs is None and source.heads is not None:
-            return opening_run(source.heads)
-        return opening_run([opened.run for opened in self.runs(trace_id)])
+            return shown_run(source.heads)
+        return shown_run([opened.run for opened in self.runs(trace_id)])
 
     def _facts(self, trace_id: str, source: _Source) -> list[Json]:
         """Return what is known of the runs of a trace; of a file that is not read yet, less."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from bsplib.profiler.repeats import shown_run
 from bsplib.recording.records import Trace
-from bsplib.webui.repeats import opening_run
 from bsplib.webui.traces import Traces
 
 EXCESSES = (120, 100, 90, 110, 80)
@@ -27,7 +27,7 @@ def repeated(script):
 
 
 def test_a_trace_of_repeats_opens_with_the_run_of_median_time(repeated):
-    assert opening_run(repeated.runs) == 1
+    assert shown_run(repeated.runs) == 1
     (about,) = Traces(repeated).overview()
     assert about["opening"] == 1
     assert [run["repeat"] for run in about["runs"]] == [(n, 5) for n in range(5)]

@@ -27,7 +27,8 @@ export function createLegend(words = {}) {
   const host = byId("legend");
 
   /** @type {View["show"]} */
-  function show(model, { metric }) {
+  function show(model, { metric, view }) {
+    host.hidden = view === "compare"; // its graph has a legend of its own
     const swatches = LIMITS.slice(1).map((_, bin) =>
       html("span", { class: "swatch", "data-bin": bin }));
     const { texts, unit } = scores(model.scale(metric), metric);

@@ -222,7 +222,7 @@ function start() {
   parts = [
     [header, ["model", "repeats"]], [createAccount(context), ["model", "metric", "repeats"]],
     [createVerdict(context), ["model", "repeats"]], [createBrush(context), ["brush"]],
-    [createPaths(context), ["model", "metric"]], [createLegend(), ["model", "metric"]],
+    [createPaths(context), ["model", "metric"]], [createLegend(), ["model", "metric", "view"]],
     [createChain(context), ["model", "metric", "node"]], [createDetail(context), SELECTED_BY],
     [panel("machine", createMachine), null], [panel("search", createSearch), null],
     [panel("processes", createProcesses), SELECTED_BY],
