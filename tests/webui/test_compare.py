@@ -46,7 +46,7 @@ def url(traces, served):
 @pytest.fixture
 def view(tab, url, show):
     """The view in a tab."""
-    show(tab, url, "view=compare")
+    show(tab, url, "view=compare&run=0")
     return tab.locator("#view-compare")
 
 
@@ -141,9 +141,22 @@ def test_another_run_before_is_chosen_and_the_address_holds_it(view, tab):
 
 
 @pytest.mark.browser
+def test_on_paper_the_graph_of_changes_is_not_cut(view, tab):
+    view.get_by_role("radio", name="graph").check(force=True)
+    box = view.get_by_role("button", name="relax, ▼ \N{MINUS SIGN}44%")
+    expect(box).to_be_visible()
+    tab.emulate_media(media="print")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    room, lowest = (each.bounding_box() for each in (view.locator("svg"), box))
+    assert lowest["y"] + lowest["height"] <= room["y"] + room["height"]
+    assert room["height"] > 2 * lowest["height"]
+
+
+@pytest.mark.browser
 def test_the_graph_is_shaded_by_change_and_says_it_in_each_box(view, tab):
     view.get_by_role("radio", name="graph").check(force=True)
     expect(view.locator(".change-legend")).to_be_in_viewport(ratio=1)  # nothing is cut
+    expect(tab.locator("#legend")).to_be_hidden()  # that of the shades by cost
     better = view.get_by_role("button", name="relax, ▼ \N{MINUS SIGN}44%")
     worse = view.get_by_role("button", name="fresh, 2.00 ms new")
     expect(better).to_have_attribute("data-bin", re.compile(r"b\d"))
@@ -169,7 +182,7 @@ def test_a_page_saved_with_a_comparison_shows_it_offline(tab, traces, tmp_path, 
     after, before = traces
     out = tmp_path / "page.html"
     webui.write_html(after, out, before=[before], names=["after.bsp", "before.bsp"])
-    show(tab, f"file://{out}", "view=compare&speed=0.5")
+    show(tab, f"file://{out}", "view=compare&run=0&speed=0.5")
     view = tab.locator("#view-compare")
     expect(view.locator(".before-run")).to_contain_text("before.bsp, run 1: 2 processes")
     expect(view.locator(".comparison")).to_contain_text("8.00 ms instead of 10.0 ms")

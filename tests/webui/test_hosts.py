@@ -29,7 +29,7 @@ def test_the_data_of_a_run_have_the_hosts_of_processes_once():
 
 @pytest.fixture(scope="module")
 def url(served):
-    with served(Trace((run(hosts=HOSTS), run()))) as url:
+    with served(Trace((run(), run(hosts=HOSTS)))) as url:
         yield url
 
 
@@ -41,7 +41,7 @@ def test_the_pie_the_sentences_and_the_head_name_the_host(tab, url, show):
         "are lost in main (bcast.py line 2), by process 3 (<b>)"
     )
     expect(tab.locator("header").first).to_contain_text("2 hosts")
-    show(tab, url, "run=1")
+    show(tab, url, "run=0")
     expect(tab.locator("#processes .readout")).to_contain_text("process 3: 16.0 ms")
     expect(tab.locator("header").first).to_contain_text("driver")
 
