@@ -154,23 +154,18 @@ def write_tables(tables: Iterable[pa.Table], path: Path, *, force: bool = False)
         QueryError: the file is of another kind, or cannot be written.
     """
     _check_format(path)
+    kind = csv.CSVWriter if path.suffix == ".csv" else parquet.ParquetWriter
     rows = 0
     try:
         with written_whole(path, force=force) as temporary, ExitStack() as stack:
             writer = None
             for table in tables:
-                writer = writer or stack.enter_context(_writer(temporary, table.schema))
+                writer = writer or stack.enter_context(kind(temporary, table.schema))
                 writer.write_table(table)
                 rows += table.num_rows
     except OSError as error:
         raise QueryError(f"{path} cannot be written: {error.strerror or _head(error)}") from None
     return rows
-
-
-def _writer(path: Path, schema: pa.Schema) -> Any:
-    if path.suffix == ".csv":
-        return csv.CSVWriter(path, schema)
-    return parquet.ParquetWriter(path, schema)
 
 
 # -- columns and Arrow ----------------------------------------------------------------------------

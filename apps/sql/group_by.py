@@ -28,7 +28,6 @@ from bsplib.apps.work import charge_sums
 Numbers = NDArray[np.int64]
 """For each row the number of its group."""
 
-_LOW = np.int64(2**32 - 1)
 _KEY = "the key"
 """A name that no summed column has, since it contains a space."""
 
@@ -167,13 +166,13 @@ def _sums(
 
 
 class _Sum:
-    """The sums of a column; in two halves of a number where one may exceed 64 bits."""
+    """The sums of a column; integers of Python where one may exceed 64 bits."""
 
     def __init__(self, column: Column, size: int) -> None:
         self._of = column
         self._seen = None if column.valid is None else np.zeros(size, bool)
-        self._low: NDArray[Any] = np.zeros(size, np.float64 if column.kind == "float" else np.int64)
-        self._high = np.zeros(0 if _fits(column) else size, np.int64)
+        whole: Any = np.int64 if _fits(column) else object
+        self._sums: NDArray[Any] = np.zeros(size, np.float64 if column.kind == "float" else whole)
 
     def add(self, numbers: Numbers, rows: slice) -> None:
         """Take some rows into account, with the numbers of their groups."""
@@ -182,23 +181,22 @@ class _Sum:
             known = self._of.valid[rows]
             numbers, values = numbers[known], values[known]
             self._seen[numbers] = True
-        if len(self._high):
-            np.add.at(self._high, numbers, values >> 32)
-            np.add.at(self._low, numbers, values & _LOW)
-        elif self._of.kind == "float":
-            np.add.at(self._low, numbers, values)
-        else:
+        if self._sums.dtype == np.int64:
             whole = values if can_add(values.dtype) else values.astype(np.int64)
-            add_integers(self._low, np.ascontiguousarray(numbers), np.ascontiguousarray(whole))
+            add_integers(self._sums, np.ascontiguousarray(numbers), np.ascontiguousarray(whole))
+        else:
+            np.add.at(self._sums, numbers, values.astype(self._sums.dtype))
 
     def column(self) -> Column:
         """Return the sum of each group."""
-        sums = self._low
-        if len(self._high):
-            high = self._high + (self._low >> 32)
-            if not -(2**31) <= high.min() <= high.max() < 2**31:
-                raise QueryError("a sum of integers exceeds 64 bits; convert them to floats")
-            sums = (high << 32) | (self._low & _LOW)
+        sums = self._sums
+        if sums.dtype == object:
+            try:
+                sums = sums.astype(np.int64)
+            except OverflowError:
+                raise QueryError(
+                    "a sum of integers exceeds 64 bits; convert them to floats"
+                ) from None
         return Column(sums) if self._seen is None else Column(sums).where(self._seen)
 
 

@@ -121,7 +121,8 @@ def agree(bsp: bsplib.Group, columns: Sequence[Column]) -> Encoding:
         values = column.values if column.valid is None else column.values[column.valid]
         nulls |= len(values) < len(column)
         if len(values):
-            low, high = ordinals(Column(_ends(values), None, column.words)).tolist()
+            ends = np.array([values.min(), values.max()])
+            low, high = ordinals(Column(ends, None, column.words)).tolist()
             lows.append(low)
             highs.append(high)
     told = np.array(bsp.allgather(np.array([min(lows), max(highs), nulls], np.uint64)))
@@ -133,13 +134,6 @@ def agree(bsp: bsplib.Group, columns: Sequence[Column]) -> Encoding:
     if size + nulls > 2**64:
         raise QueryError("integers take all 64 bits beside NULL; convert them to floats")
     return Encoding(low, size, nulls)
-
-
-def _ends(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the least and the greatest of some values, which come from memory once; or NaN."""
-    chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
-    ends = np.array([[chunk.min(), chunk.max()] for chunk in chunks])
-    return np.array([ends[:, 0].min(), ends[:, 1].max()])
 
 
 # -- the owner of a row: the process to which its value is assigned -------------------------------

@@ -34,8 +34,6 @@ PATH = "h-imb"
 SORT = "sample_sort.py"
 SQL_PROCESS = ("sql_process", "queries.py")
 STAGES_2_TO_4 = ("collect_sample", "sort_sample", "broadcast_pivots")
-STAGES_5_TO_7 = ("exchange",)
-"""Stage 5 has no superstep of its own: its computation is in that of stage 6."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class StageFigures:
     sample_s: float
     """Cost of stages 2 to 4."""
     exchange_s: float
-    """Cost of stages 5 to 7."""
+    """Cost of stages 5 to 7. Stage 5 has no superstep: its computation is in that of stage 6."""
     sort_s: float
     """Cost of all sorts."""
     total_s: float
@@ -126,20 +124,21 @@ def _run(setting: StorySetting, stage: str, path: Path) -> tuple[int, ...]:
 def _figures(stage: str, trace: Path, rows: tuple[int, ...]) -> StageFigures:
     (run,) = read_trace(trace).runs
     found = _Found(predict(run, choose_prices(run), [MODEL]))
+    queries_h = found.summary(*SQL_PROCESS, "h")
     sample = "sort_sample" if stage == "bitonic" else "collect"
     return StageFigures(
         stage=stage,
         trace=trace,
-        sql_h=found.summary(*SQL_PROCESS, "h"),
+        sql_h=queries_h,
         sql_comp=found.summary(*SQL_PROCESS, "comp"),
         sample_h=found.summary(sample, SORT, "h"),
         exchange_h=found.summary("exchange", SORT, "h"),
-        merge_comp=found.after_sort(),
+        merge_comp=found.summary_of(found.last(), "comp"),
         sort_h=found.summary("bspsort", "sorting.py", "h").maximum,
-        queries_h=found.h(*SQL_PROCESS),
-        total_h=found.h("balance_inputs", "program.py") + found.h(*SQL_PROCESS),
+        queries_h=queries_h.maximum,
+        total_h=found.summary("balance_inputs", "program.py", "h").maximum + queries_h.maximum,
         sample_s=sum(found.cost_s(name, SORT) for name in STAGES_2_TO_4),
-        exchange_s=sum(found.cost_s(name, SORT) for name in STAGES_5_TO_7) + found.merge_s(),
+        exchange_s=found.cost_s("exchange", SORT) + found.cost_of(found.last()),
         sort_s=found.cost_s("bspsort", "sorting.py"),
         total_s=found.cost_s("balance_inputs", "program.py") + found.cost_s(*SQL_PROCESS),
         rows_of_tran=rows,
@@ -151,28 +150,38 @@ _NOTHING = Summary(0.0, 0.0, 0.0, ())
 
 
 class _Found:
-    """The costs of a run, by the names of functions."""
+    """The costs of a run, by the names of functions; 0 of one that ended no superstep."""
 
     def __init__(self, prediction: Prediction) -> None:
-        self._nodes = dict(prediction.callgraph.graph.nodes(data="node"))
         self._callgraph = prediction.callgraph
         self._graph = prediction.callgraph.graph
+        self._nodes = dict(self._graph.nodes(data="node"))
         self._parts = prediction.nodes[MODEL]
-        self.total_s = prediction.totals[MODEL].total_s
 
     def summary(self, function: str, file: str, metric: str) -> Summary:
-        """Return the summary of a metric for a function; 0 if it ended no superstep."""
-        node = self._id(function, file, must=False)
-        return self._summary(node, metric) if node else _NOTHING
+        """Return the summary of a metric for a function."""
+        node = self._id(function, file)
+        return self.summary_of(node, metric) if node else _NOTHING
 
     def cost_s(self, function: str, file: str) -> float:
-        """Return the cost of a function under the model; 0 if it ended no superstep."""
-        node = self._id(function, file, must=False)
-        return self._parts[node].total_s if node else 0.0
+        """Return the cost of a function under the model."""
+        node = self._id(function, file)
+        return self.cost_of(node) if node else 0.0
 
-    def h(self, function: str, file: str) -> float:
-        """Return the sum of the greatest h of a function; 0 if it ended no superstep."""
-        return self.summary(function, file, "h").maximum
+    def summary_of(self, node: str, metric: str) -> Summary:
+        """Return the summary of a metric for a node."""
+        found: Summary = self._graph.nodes[node]["cost"][metric]
+        return found
+
+    def cost_of(self, node: str) -> float:
+        """Return the cost of a node under the model."""
+        return self._parts[node].total_s
+
+    def last(self) -> str:
+        """Return the sync of ``bspsort`` itself, at the end of stage 7."""
+        sort = self._id("bspsort", "sorting.py")
+        (leaf,) = (n for n in self._graph.successors(sort) if self._nodes[n].kind == "cost_centre")
+        return str(leaf)
 
     def path(self) -> tuple[str, ...]:
         """Return the critical path of the imbalance of h, from the queries on.
@@ -185,29 +194,9 @@ class _Found:
             chain.append(max(scores, key=scores.__getitem__))
         return tuple(self._nodes[node].name for node in chain[1:])
 
-    def after_sort(self) -> Summary:
-        """Return the computation of stage 7, before the last sync of a sort."""
-        return self._summary(self._last(), "comp")
-
-    def merge_s(self) -> float:
-        """Return the cost of stage 7 under the model."""
-        return self._parts[self._last()].total_s
-
-    def _last(self) -> str:
-        """Return the sync of ``bspsort`` itself."""
-        sort = self._id("bspsort", "sorting.py")
-        (leaf,) = (n for n in self._graph.successors(sort) if self._nodes[n].kind == "cost_centre")
-        return str(leaf)
-
-    def _summary(self, node: str, metric: str) -> Summary:
-        found: Summary = self._graph.nodes[node]["cost"][metric]
-        return found
-
-    def _id(self, function: str, file: str, *, must: bool = True) -> str:
+    def _id(self, function: str, file: str) -> str:
         def is_it(node: Node) -> bool:
             return (node.kind, node.name) == ("function", function) and node.file.endswith(file)
 
         found = [name for name, node in self._nodes.items() if is_it(node)]
-        if must and not found:
-            raise LookupError(f"the trace has no function {function} of {file}")
         return found[0] if found else ""

@@ -85,25 +85,28 @@ def test_the_critical_path_of_balanced_input_ends_in_the_sort(told):
     assert path[-4:-1] == ("bspsort", "sort_blocks", "exchange")
 
 
-@pytest.mark.slow
-def test_each_balance_is_like_the_papers(tmp_path):
-    """Within 10 points of the paper's: one of 16 random parts varies by that over the seeds."""
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The default story."""
     generator = Generator(STORY_SIZE, STORY_SEED, 0.0, STORY_SIZE // 4)
     block = BLOCK * STORY_SIZE // PAPER_SIZE
     setting = StorySetting(generator, 16, load_machine("shared-memory"), block, EXPERIMENTAL)
-    for found in tell(setting, tmp_path):
+    return tell(setting, tmp_path_factory.mktemp("whole"))
+
+
+@pytest.mark.slow
+def test_each_balance_is_like_the_papers(whole):
+    """Within 10 points of the paper's: one of 16 random parts varies by that over the seeds."""
+    for found in whole:
         for name, printed in asdict(PAPER[found.stage]).items():
             if isinstance(printed, tuple):
                 assert getattr(found, name).percentages() == pytest.approx(printed, abs=10), name
 
 
 @pytest.mark.slow
-def test_the_bitonic_sample_gains_and_that_on_one_process_loses(tmp_path):
+def test_the_bitonic_sample_gains_and_that_on_one_process_loses(whole):
     """The paper: about 50% inferior, and 8.5% better; ours depends on the size and the Machine."""
-    generator = Generator(STORY_SIZE, STORY_SEED, 0.0, STORY_SIZE // 4)
-    block = BLOCK * STORY_SIZE // PAPER_SIZE
-    setting = StorySetting(generator, 16, load_machine("shared-memory"), block, EXPERIMENTAL)
-    _, small, theory, last = tell(setting, tmp_path)
+    _, small, theory, last = whole
     assert theory.sort_s > 1.15 * small.sort_s
     assert theory.queries_h > small.queries_h
     assert 0.04 < 1 - last.sort_s / small.sort_s < 0.13  # 8.5% within half of it
