@@ -41,7 +41,7 @@ def check(keys, nprocs, backend, *, descending=False):
 
 @pytest.mark.parametrize("nprocs", COUNTS)
 @pytest.mark.parametrize("backend", ["shm", "sim"])
-@pytest.mark.parametrize("size", [0, 5, 1000])
+@pytest.mark.parametrize("size", [5, 1000])
 def test_random_keys_are_the_same_however_many_processes_make_them(nprocs, backend, size):
     blocks = run_sort(size, nprocs, backend, seed=7)
     np.testing.assert_array_equal(
@@ -83,7 +83,7 @@ def test_the_keys_that_are_given_are_not_changed():
     assert list(keys) == [3, 1, 2, 0]
 
 
-@pytest.mark.parametrize("nprocs", [*range(1, 10), 33, 64, 100])
+@pytest.mark.parametrize("nprocs", [*range(1, 10), 33, 100])
 def test_every_number_of_processes_is_sorted_from_the_worst_order(nprocs):
     keys = np.arange(3 * nprocs)[::-1].copy()
     for count in (3 * nprocs, 2 * nprocs + 1, nprocs // 2):
@@ -91,7 +91,7 @@ def test_every_number_of_processes_is_sorted_from_the_worst_order(nprocs):
             check(keys[:count], nprocs, "sim", descending=descending)
 
 
-@pytest.mark.parametrize("nprocs", [*range(1, 6), 7, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("nprocs", [*range(1, 6), pytest.param(7, marks=pytest.mark.slow)])
 def test_the_network_sorts_every_row_of_zeros_and_ones(nprocs):
     """By the 0-1 principle it then sorts any keys; with one key a process."""
     for bits in range(2**nprocs):
@@ -102,29 +102,16 @@ def test_the_network_sorts_every_row_of_zeros_and_ones(nprocs):
             assert np.array_equal(np.concatenate(blocks), expected)
 
 
-def record(path, values, nprocs, backend):
-    run_sort(values, nprocs, backend, profile=path)
-    (run,) = read_trace(path).runs
-    return run
-
-
 @pytest.mark.parametrize("backend", ["shm", "sim"])
 @pytest.mark.parametrize("nprocs", COUNTS)
-def test_there_are_as_many_supersteps_as_the_cost_says(tmp_path, backend, nprocs):
-    run = record(tmp_path / "trace.bsp", 100, nprocs, backend)
-    k = math.ceil(math.log2(nprocs))
-    syncs = np.unique(run.records["superstep"][run.records["kind"] == 0])
-    assert len(syncs) == k * (k + 1) // 2
-
-
-@pytest.mark.parametrize("backend", ["shm", "sim"])
-@pytest.mark.parametrize("nprocs", COUNTS)
-@pytest.mark.parametrize("dtype", [np.float64, np.int16])
-def test_the_h_relation_of_each_superstep_is_one_block(tmp_path, backend, nprocs, dtype):
-    keys = np.random.default_rng(3).permutation(20 * nprocs).astype(dtype)
-    run = record(tmp_path / "trace.bsp", keys, nprocs, backend)
-    h = np.maximum(*h_relation(run))
-    for step in np.unique(run.records["superstep"][run.records["kind"] == 0]):
+def test_supersteps_and_h_are_what_the_cost_says(tmp_path, backend, nprocs):
+    keys = np.random.default_rng(3).permutation(20 * nprocs).astype(np.int16)
+    run_sort(keys, nprocs, backend, profile=tmp_path / "trace.bsp")
+    (run,) = read_trace(tmp_path / "trace.bsp").runs
+    h, k = np.maximum(*h_relation(run)), math.ceil(math.log2(nprocs))
+    steps = np.unique(run.records["superstep"][run.records["kind"] == 0])
+    assert len(steps) == k * (k + 1) // 2
+    for step in steps:  # one block
         assert h[run.records["superstep"] == step].max() == 20 * keys.itemsize
 
 
