@@ -220,47 +220,20 @@ def _read_residues(content: memoryview, at: int, width: int, count: int) -> _Col
         residue = int.from_bytes(content[at : at + _WORD], "little")
         return constant(_signed(residue), count)
     planes = np.frombuffer(content, np.uint8, width * count, at).reshape(width, count)
-    used = width
-    while used > 1 and not planes[used - 1, 1:].any():  # often only the first residue is long
-        used -= 1
-    word, signed = _NARROWEST[used]  # most residues are short, and narrow words are fast
-    unsigned = _joined_planes(planes[:used], word)
-    sign = unsigned & word(1)
+    words = np.zeros((count, _WORD), np.uint8)
+    for number, plane in enumerate(planes):  # faster than all at once
+        words[:, number] = plane
+    unsigned = words.view("<u8").ravel().astype(np.uint64, copy=False)
+    sign = unsigned & np.uint64(1)
     np.negative(sign, out=sign)
-    np.right_shift(unsigned, word(1), out=unsigned)
+    unsigned >>= np.uint64(1)
     unsigned ^= sign
-    residues: _Column = unsigned.view(signed).astype(np.int64, copy=False)
-    if used < width:
-        residues[0] = _signed(int.from_bytes(planes[:, 0].tobytes(), "little"))
+    residues: _Column = unsigned.view(np.int64)
     return residues
 
 
 def _signed(residue: int) -> int:
     return (residue >> 1) ^ -(residue & 1)
-
-
-def _joined_planes(planes: NDArray[np.uint8], word: Any) -> Any:
-    """Return the numbers of which the bytes are in planes, the lowest byte first."""
-    size = np.dtype(word).itemsize
-    if size == _WORD:  # to copy the bytes takes half the time of long words
-        words = np.zeros((planes.shape[1], size), np.uint8)
-        for number, plane in enumerate(planes):
-            words[:, number] = plane
-        return words.view("<u8").ravel().astype(word, copy=False)
-    unsigned = planes[0].astype(word)
-    for number in range(1, len(planes)):
-        unsigned |= planes[number].astype(word) << word(8 * number)
-    return unsigned
-
-
-_NARROWEST: tuple[tuple[Any, Any], ...] = (
-    *((np.uint8, np.int8),) * 2,
-    (np.uint16, np.int16),
-    *((np.uint32, np.int32),) * 2,
-    *((np.uint64, np.int64),) * 4,
-)
-"""Index: number of planes (bytes of a value). Entries: the shortest unsigned and signed type that
-hold as many bytes."""
 
 
 # -- what is predicted of a field -----------------------------------------------------------------
