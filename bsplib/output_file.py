@@ -152,15 +152,10 @@ def written_whole(
             written.
     """
     target = Path(os.path.realpath(path))
-    _check_target(target, replaces, force=force)
     folder = target.parent if scratch is None else scratch
     temporary = folder / f"{UNFINISHED}{os.urandom(8).hex()}{target.suffix[:16]}"
     try:
         yield temporary
-        if target.exists():
-            import shutil  # noqa: PLC0415  # few programs replace a file
-
-            shutil.copymode(target, temporary)  # a private file stays private
         rename(temporary, target, replaces, force=force)
     finally:
         temporary.unlink(missing_ok=True)
@@ -192,11 +187,11 @@ def rename(
     Raises:
         OSError: there is a file that may not be replaced, or the file cannot be renamed.
     """
-    _check_target(target, replaces, force=force)
-    source.replace(target)
-
-
-def _check_target(target: Path, replaces: OutputKind | None, *, force: bool) -> None:
     if kept := _reason_to_keep(target, replaces, force=force):
         number = errno.EISDIR if target.is_dir() else errno.EEXIST
         raise OSError(number, f"it {kept}", str(target))
+    if target.exists():
+        import shutil  # noqa: PLC0415  # few programs replace a file
+
+        shutil.copymode(target, source)  # a private file stays private
+    source.replace(target)

@@ -7,12 +7,11 @@ streams of this module write a line at once, when it is complete.
 
 from __future__ import annotations
 
-import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any, TextIO
+from typing import Any, TextIO
 
 with suppress(ImportError):  # not on Windows
     import fcntl
@@ -23,7 +22,7 @@ _NOT_YET = -1
 """Stands for the lock of a stream to which no line has been written."""
 
 
-class WholeLines(io.TextIOBase):
+class WholeLines:
     """A text stream that writes whole lines.
 
     The beginning of a line is kept until its end is written. Without labels ``flush`` writes
@@ -42,6 +41,10 @@ class WholeLines(io.TextIOBase):
         self._label = label
         self._begun: dict[int | None, list[str]] = {}  # lines without an end yet, by pid
         self._lock: int | None = _NOT_YET
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what else the stream has, such as its encoding, or its buffer for bytes."""
+        return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
         """Write the lines that are complete, and keep the rest."""
@@ -70,12 +73,7 @@ class WholeLines(io.TextIOBase):
         self._stream.flush()
 
     def close(self) -> None:
-        """Write the lines that are not complete yet; only once, also where that fails.
-
-        From Python 3.13 on, an error of another attempt when the stream is freed would be shown.
-        """
-        if not self.was_used():
-            return
+        """Write the lines that are not complete yet."""
         rests, self._begun = self._begun, {}
         try:
             for pid, begun in rests.items():
@@ -90,36 +88,10 @@ class WholeLines(io.TextIOBase):
         """Tell whether anything was written to it."""
         return self._lock != _NOT_YET or bool(self._begun)
 
-    def writable(self) -> bool:
-        """Tell that it can be written to."""
-        return True
-
-    def fileno(self) -> int:
-        """Return the file descriptor of the stream."""
-        return self._stream.fileno()
-
-    def isatty(self) -> bool:
-        """Tell whether the stream is a terminal."""
-        return self._stream.isatty()
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]  # TextIOBase has None here
-        """Of the stream."""
-        return self._stream.encoding
-
-    @property
-    def errors(self) -> str | None:  # type: ignore[override]
-        """Of the stream."""
-        return self._stream.errors
-
-    @property
-    def buffer(self) -> IO[bytes]:
-        """The stream for bytes, which are written at once and not as lines."""
-        return self._stream.buffer
-
-    def reconfigure(self, **how: Any) -> None:
-        """Change the encoding, or another property, of the stream."""
-        self._stream.reconfigure(**how)  # type: ignore[attr-defined]
+    def writelines(self, texts: Iterable[str]) -> None:
+        """Write texts, which have their own ends of lines."""
+        for text in texts:
+            self.write(text)
 
 
 def _lock_of(stream: TextIO) -> int | None:

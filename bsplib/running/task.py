@@ -128,8 +128,13 @@ def run_task(
             pass
     passages = None if records is None else _passages(port.nprocs)
     terms = Terms(meeting.released, machine, check, passages, _Once(warn))
-    moments = _Moments(ready_ns if started_ns is None else started_ns, ready_ns)
-    return Returned(_run_on_terms(task, port, terms, made, alignment, moments))
+    if records is not None:
+        moments = _Moments(ready_ns if started_ns is None else started_ns, ready_ns)
+        return Returned(_run_with_records(task, port, terms, records, alignment, moments))
+    if made is None:
+        made = group_class(is_virtual=port.clock is not None, is_recorded=False)(port, terms)
+    made._terms = terms
+    return Returned(_run_main(task, made))
 
 
 class _Once:
@@ -161,25 +166,6 @@ def _passages(nprocs: int) -> Passages:
     from bsplib.experiments.blocks import Passages  # noqa: PLC0415  # most runs record nothing
 
     return Passages(nprocs)
-
-
-def _run_on_terms(
-    task: Task,
-    port: Port,
-    terms: Terms,
-    made: Group | None,
-    alignment: Alignment | None,
-    moments: _Moments,
-) -> Any:
-    """Run ``main`` in a group of its own, with records or without, and return its result."""
-    records = task.conditions.records
-    if made is not None:
-        made._terms = terms
-        return _run_main(task, made)
-    if records is None:
-        kind = group_class(is_virtual=port.clock is not None, is_recorded=False)
-        return _run_main(task, kind(port, terms))
-    return _run_with_records(task, port, terms, records, alignment, moments)
 
 
 def _load_recording() -> None:

@@ -206,41 +206,21 @@ class GuardedArray(np.ndarray[Any, Any]):
         result = func(*_opened(args, accesses), **_opened(kwargs, accesses))
         return _closed(result, accesses)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return readable(self).__reduce_ex__(protocol)
 
-    def __copy__(self) -> Any:
-        return readable(self).copy()
+def _reading(name: str) -> Callable[..., Any]:
+    """Return a method of arrays that reads all elements."""
 
-    def __deepcopy__(self, memo: Any) -> Any:
-        return readable(self).copy()
+    def read(self: GuardedArray, *args: Any) -> Any:
+        return getattr(readable(self), name)(*args)
 
-    def __repr__(self) -> str:
-        return repr(readable(self))
+    return read
 
-    def __str__(self) -> str:
-        return str(readable(self))
 
-    def __format__(self, spec: str) -> str:
-        return format(readable(self), spec)
-
-    def __contains__(self, value: Any) -> bool:
-        return value in readable(self)
-
-    def __bool__(self) -> bool:
-        return bool(readable(self))
-
-    def __int__(self) -> int:
-        return int(readable(self))
-
-    def __float__(self) -> float:
-        return float(readable(self))
-
-    def __complex__(self) -> complex:
-        return complex(readable(self))
-
-    def __index__(self) -> int:
-        return int(readable(self).__index__())
+for _name in (
+    *("__reduce_ex__", "__copy__", "__deepcopy__", "__repr__", "__str__", "__format__"),
+    *("__contains__", "__bool__", "__int__", "__float__", "__complex__", "__index__"),
+):
+    setattr(GuardedArray, _name, _reading(_name))
 
 
 def guarded(array: Array, access: AccessCheck) -> GuardedArray:
