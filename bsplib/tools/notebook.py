@@ -21,7 +21,6 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-import cloudpickle
 import numpy as np
 
 from bsplib.backends import table as backends
@@ -30,7 +29,6 @@ from bsplib.extras import optional_module
 from bsplib.group import Group
 from bsplib.running.failures import RemoteTraceback
 from bsplib.running.pool import Pool
-from bsplib.visible import text_of
 
 with contextlib.suppress(ImportError):  # not on Windows, where no kernel reads a pipe
     import fcntl
@@ -143,10 +141,8 @@ class BspMagic:
             pool.profile = _trace(options, folder)
             try:
                 left = pool.run(program.main, *program.arguments.values(), timeout=options.timeout)
-            except Exception as error:
-                if _is_of_main(error) or (why := cannot_travel(program)) is None:
-                    raise
-                raise why from None
+            except ArgumentError as error:
+                raise _in_words_of_notebook(error, program) from None
             finally:
                 _await_lines()
             if pool.profile is not None:
@@ -215,11 +211,15 @@ def _trace(options: Namespace, folder: str) -> Path | None:
     return Path(options.profile) if options.profile else Path(folder) / "cell.bsp"
 
 
-def _is_of_main(error: Exception) -> bool:
-    """Tell whether an error was raised by the program, or says all that there is to say."""
-    if isinstance(error, BspError) and not isinstance(error, ArgumentError):
-        return True
-    return isinstance(error.__cause__, RemoteTraceback)
+def _in_words_of_notebook(error: ArgumentError, program: CellProgram) -> ArgumentError:
+    """Return an error about an argument of the program with its name in the notebook."""
+    names = [*program.arguments]
+    text = re.sub(
+        r"run: argument (\d+) of main",
+        lambda found: f"%%bsp: {names[int(found[1]) - 1]!r} of the notebook",
+        str(error),
+    )
+    return ArgumentError(text)
 
 
 def _await_lines() -> None:
@@ -416,19 +416,6 @@ def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 def _stays(value: Any) -> bool:
     """Tell whether a value is a global of the program, and no argument."""
     return isinstance(value, ModuleType) or inspect.isclass(value) or inspect.isroutine(value)
-
-
-def cannot_travel(program: CellProgram) -> UsageError | None:
-    """Return the error for the first value that cannot be sent to the processes."""
-    for name, value in program.arguments.items():
-        try:
-            cloudpickle.dumps(value)
-        except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
-            return UsageError(
-                f"%%bsp: {name!r} of the notebook cannot be copied for the processes: "
-                f"{text_of(reason)}; make it in the cell, or do not name it there"
-            )
-    return None
 
 
 # -- what a cell leaves in each process, for later cells on the same processes --------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,13 +25,7 @@ from bsplib.visible import as_command, visible_lines
 
 @click.group("papers", cls=Listing, invoke_without_command=True)
 @click.option("--html", type=OutputFile(PAGE), help="Write one page that needs no other file.")
-@click.option(
-    "-o",
-    "--out",
-    "as_json",
-    type=OutputFile(),
-    help="Write a JSON document.",
-)
+@click.option("-o", "--out", "as_json", type=OutputFile(), help="Write a JSON document.")
 @click.option("--markdown", type=OutputFile(), help="Write the page of the documentation.")
 @click.option(
     "--seeds",
@@ -39,14 +34,7 @@ from bsplib.visible import as_command, visible_lines
 )
 @force_option
 @click.pass_context
-def command(
-    context: click.Context,
-    html: Path | None,
-    as_json: Path | None,
-    markdown: Path | None,
-    seeds: Path | None,
-    force: bool,
-) -> None:
+def command(context: click.Context, seeds: Path | None, **files: Any) -> None:
     r"""Compute numbers of five papers, and print them beside those in print.
 
     Most are computed from constants that the papers print, the others from runs on virtual
@@ -61,17 +49,11 @@ def command(
     """
     if context.invoked_subcommand is not None:
         return
-    if seeds is not None and (html or as_json or markdown):
+    if seeds is not None and any(files[name] for name in ("html", "as_json", "markdown")):
         raise click.UsageError("papers: --seeds makes runs and writes one file; leave others out")
     from bsplib.apps.papers.session import run  # noqa: PLC0415  # imported late
 
-    run(
-        html=html,
-        as_json=as_json,
-        markdown=markdown,
-        seeds=seeds,
-        force=force,
-    )
+    run(seeds=seeds, **files)
 
 
 @command.command("call", context_settings={"allow_interspersed_args": False})

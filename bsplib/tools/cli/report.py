@@ -59,19 +59,7 @@ class _Order(click.Choice[str]):
 @library_option
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.argument("file", type=TRACE)
-def command(  # noqa: PLR0913, PLR0917  # each is an option
-    sort: str,
-    top: int | None,
-    depth: int | None,
-    node: str | None,
-    metric: str,
-    machine: str | None,
-    speed: str | None,
-    number: int | None,
-    library: bool,
-    as_json: bool,
-    file: Path,
-) -> None:
+def command(file: Path, top: int | None, as_json: bool, **given: Any) -> None:
     r"""Print what a run lost and where, and its call graph as a table.
 
     FILE is a trace. First come at most five sentences: how many seconds the processes
@@ -106,9 +94,10 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     from bsplib.profiler.report.document import document  # noqa: PLC0415
 
     trace = read(file, shows_errors=True)
-    position = position_of(trace, number)
-    runs = Profile(trace, file.name, library=library).runs
+    position = position_of(trace, given["number"])
+    runs = Profile(trace, file.name, library=given["library"]).runs
     runs = runs if position is None else runs[position : position + 1]
+    machine, speed = given["machine"], given["speed"]
     if speed is not None and machine is None:
         raise click.BadParameter("it needs --machine", param_hint="--speed")
     with summing_up(file):
@@ -117,7 +106,8 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
         for run in runs:
             run.book()
     rows = (None if as_json else _ROWS) if top is None else top or None
-    asked: dict[str, Any] = {"path": metric, "choice": RowChoice(sort, rows, depth), "node": node}
+    choice = RowChoice(given["sort"], rows, given["depth"])
+    asked: dict[str, Any] = {"path": given["metric"], "choice": choice, "node": given["node"]}
     if as_json:
         click.echo(json.dumps(document(runs, **asked), indent=1))
     else:

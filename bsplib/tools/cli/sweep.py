@@ -367,34 +367,18 @@ def _run_all(
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int | None], None]]:
     """Yield a function that shows on a terminal what runs, and how many runs have ended."""
-    from rich.markup import escape  # noqa: PLC0415  # imported late
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-    )
+    is_shown = sys.stderr.isatty()
 
-    from bsplib.console import Console  # noqa: PLC0415
+    def advance(what: str, done: int, total: int | None) -> None:
+        if is_shown:
+            counted = "" if total is None else f" ({done} of {total} done)"
+            click.echo(f"\r\x1b[K{what}{counted}", nl=False, err=True)
 
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with Progress(
-        *columns,
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        auto_refresh=False,  # no thread, so that processes can be forked
-        disable=not console.is_terminal,
-    ) as progress:
-        bar = progress.add_task("", total=None)
-
-        def advance(what: str, done: int, total: int | None) -> None:
-            progress.update(bar, description=escape(what), completed=done, total=total)
-            progress.refresh()
-
+    try:
         yield advance
+    finally:
+        if is_shown:
+            click.echo("\r\x1b[K", nl=False, err=True)
 
 
 def _named(values: Values) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from bsplib.command_options import OutputFile, force_option, writing
-from bsplib.machine import load_machine
+from bsplib.machine import Machine, load_machine
 from bsplib.output_file import PAGE
 from bsplib.tools.cli.options import FOLDER, TRACE, MachineName, Metric, Whole, library_option
 from bsplib.tools.cli.traces import read, summing_up
@@ -79,16 +79,7 @@ from bsplib.tools.cli.values import Point, points
     "to choose from. A page that --html wrote has only these.",
 )
 @click.argument("files", metavar="FILE...", nargs=-1, type=click.Path(path_type=Path))
-def command(
-    html: Path | None,
-    force: bool,
-    port: int,
-    browser: bool,
-    before: Path | None,
-    model: Path | None,
-    files: tuple[Path, ...],
-    **others: Any,
-) -> None:
+def command(files: tuple[Path, ...], html: Path | None, force: bool, **given: Any) -> None:
     r"""Show the shaded call graph of a trace in the browser.
 
     FILE is a trace. Of several traces, the page shows the first, and the others can be
@@ -109,40 +100,37 @@ def command(
       bsp view --fit sort.json --at n=2^30,p=256
       bsp view --html sort.html --fit sort.json --at n=2^20,p=64 --at n=2^30,p=256
     """
-    library, sources, machines = (others.pop(name) for name in ("library", "sources", "machines"))
-    metric = others.pop("metric")
-    if metric and (html is not None or model is not None):
+    model, machines, before = given["model"], given["machines"], given["before"]
+    served = {"port": given["port"], "open_browser": given["browser"]}
+    if given["metric"] and (html is not None or model is not None):
         raise click.UsageError("--metric is for traces that are served")
     for name in machines:
         load_machine(name)  # so that a name that is wrong is said at once
+    shown = {name: given[name] for name in ("library", "sources", "machines")}
     if model is not None:
-        if files or before is not None or library or sources or len(machines) > 1:
+        if files or before is not None or given["library"] or given["sources"] or len(machines) > 1:
             raise click.UsageError(
                 "--fit takes no FILE, no --compare, --library and --sources, and one --machine"
             )
-        machine = machines[0] if machines else None
-        _view_model(model, html, port, force=force, browser=browser, machine=machine, **others)
-        return
-    if any(others.values()):
+        there = load_machine(machines[0]) if machines else None
+        _view_model(model, there, given["at"], html, served, force=force)
+    elif given["at"]:
         raise click.UsageError("--at needs --fit")
-    shown = {"library": library, "sources": sources, "machines": machines}
-    if not files:
+    elif not files:
         raise click.UsageError("name a trace or a folder, or a model by --fit")
-    _view_traces(
-        files, html, port, force=force, browser=browser, shown=shown, before=before, metric=metric
-    )
+    else:
+        served["metric"] = given["metric"] or ""
+        _view_traces(files, before, html, served, shown, force=force)
 
 
 def _view_traces(
     files: tuple[Path, ...],
+    before: Path | None,
     html: Path | None,
-    port: int,
+    served: dict[str, Any],
+    shown: dict[str, Any],
     *,
     force: bool,
-    browser: bool,
-    shown: dict[str, Any],
-    before: Path | None,
-    metric: str | None,
 ) -> None:
     """Show the pages of traces, or save those of one."""
     from bsplib import webui  # noqa: PLC0415  # imported late
@@ -155,21 +143,14 @@ def _view_traces(
             raise click.ClickException(f"{file} is a folder: choose one of its traces.")
         if not any(file.glob("*.bsp")):
             raise click.ClickException(f"There is no trace (*.bsp) in the folder {file}.")
-        webui.serve(folder=file, port=port, open_browser=browser, metric=metric or "", **shown)
+        webui.serve(folder=file, **served, **shown)
         return
     paths = [*files, *(path for path in [before] if path is not None)]
     traces = [read(path, shows_errors=True) for path in paths]
     names = [str(path) for path in paths] if len(paths) > 1 else []
     if html is None:
-        webui.serve(
-            *traces,
-            names=names,
-            view="" if before is None else "compare",
-            metric=metric or "",
-            port=port,
-            open_browser=browser,
-            **shown,
-        )
+        view = "" if before is None else "compare"
+        webui.serve(*traces, names=names, view=view, **served, **shown)
         return
     with writing(html), summing_up(file):
         webui.write_html(traces[0], html, before=traces[1:], names=names, force=force, **shown)
@@ -178,22 +159,20 @@ def _view_traces(
 
 def _view_model(
     path: Path,
+    machine: Machine | None,
+    at: list[Point],
     html: Path | None,
-    port: int,
+    served: dict[str, Any],
     *,
     force: bool,
-    browser: bool,
-    machine: str | None,
-    at: list[Point],
 ) -> None:
     """Show the page of a node model, or save it."""
     from bsplib import webui  # noqa: PLC0415  # imported late
     from bsplib.profiler.predict.document import read_model  # noqa: PLC0415
 
-    there = None if machine is None else load_machine(machine)
-    shown = webui.ShownModel(read_model(path), there, at)
+    shown = webui.ShownModel(read_model(path), machine, at)
     if html is None:
-        webui.serve_model(shown, port=port, open_browser=browser)
+        webui.serve_model(shown, **served)
         return
     with writing(html):
         webui.write_model_html(shown, html, force=force)

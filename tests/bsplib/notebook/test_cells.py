@@ -166,7 +166,7 @@ def test_a_value_that_cannot_be_sent_is_named(shell):
     done = shell("%%bsp -n 2\nlock.locked()")
     assert isinstance(done.error, bsplib.UsageError)
     assert done.text.startswith(
-        "UsageError: %%bsp: 'lock' of the notebook cannot be copied for the processes: "
+        "ArgumentError: %%bsp: 'lock' of the notebook, of type lock, cannot be pickled, "
     )
     assert done.text.count("\n") == 1
 
