@@ -29,14 +29,28 @@ MOST_OF_FUNCTIONS = 0.7
 
 @dataclass(frozen=True, repr=False)
 class GraphBook:
-    """The book of a run, at its own rates or as on another Machine, by node."""
+    """The book of a run, at its own rates or as on another Machine, by node.
+
+    The records are read when something is asked for. Ask for the verdict first, where it is wanted:
+    the pass that finds what could be saved sums up the times of nodes, too.
+    """
 
     callgraph: CallGraph
     book: Book
-    nodes: dict[str, Time]
-    """By node id. A function is the sum of the cost centres below it."""
-    edges: dict[tuple[str, str], Time]
-    """Key: caller and callee. Value: the part of the callee that came through this caller."""
+
+    @cached_property
+    def _times(self) -> tuple[dict[str, Time], dict[tuple[str, str], Time]]:
+        return self.book.of_graph(self.callgraph)
+
+    @property
+    def nodes(self) -> dict[str, Time]:
+        """Times by node id. A function is the sum of the cost centres below it."""
+        return self._times[0]
+
+    @property
+    def edges(self) -> dict[tuple[str, str], Time]:
+        """By caller and callee the part of the callee that came through this caller."""
+        return self._times[1]
 
     @property
     def rates(self) -> Rates:
@@ -157,6 +171,5 @@ def book_graph(callgraph: CallGraph, rates: Rates | None = None) -> GraphBook:
     is_own = rates.source in {FITTED, NO_SOURCE} or (
         (rates.g, rates.l, rates.rule, rates.ratio) == (own.g, own.l, own.rule, own.ratio)
     )
-    book = book_of(callgraph.run if is_own else retimed(callgraph.run, rates), rates)
-    savings_in(book)
-    return GraphBook(callgraph, book, *book.of_graph(callgraph))
+    run = callgraph.run if is_own else retimed(callgraph.run, rates)
+    return GraphBook(callgraph, book_of(run, rates))

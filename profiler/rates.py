@@ -9,6 +9,7 @@ import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.profiler import format as fmt
+from bsplib.profiler.costs import once
 from bsplib.profiler.prices import choose_prices, recorded_machine
 from bsplib.profiler.survey import FEW_BYTES, is_virtual, shares_cores, survey
 
@@ -61,6 +62,10 @@ def rates_of_run(run: Run) -> Rates:
     processors of the Machine whose time they kept. Otherwise g and l are fitted to the
     communication times of the run.
     """
+    return once(run, "rates", lambda: _rates_of_run(run))
+
+
+def _rates_of_run(run: Run) -> Rates:
     machine = recorded_machine(run)
     if machine is not None and (run.meta.get("machine_given") is True or is_virtual(run)):
         try:

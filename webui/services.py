@@ -86,6 +86,7 @@ def describe_graph(
     graph, run = callgraph.graph, callgraph.run
     rates = rates or rates_of_run(run)
     book = book_graph(callgraph, rates)
+    book.verdict()  # the times of nodes come from the same pass
     names = first_shown(book)
     under = lines_under(callgraph, folder)
     return {
@@ -135,11 +136,12 @@ def describe_book(book: GraphBook, shown: Collection[str] | None = None) -> Json
         book: the account.
         shown: ids of the nodes of which each amount is given by process; default: as shown first.
     """
+    verdict = describe_verdict(book)
     shown = first_shown(book) if shown is None else shown
     return {
         "times": describe_times(book, shown),
         "account": describe_account(book),
-        "verdict": describe_verdict(book),
+        "verdict": verdict,
     }
 
 

@@ -76,7 +76,7 @@ def view_of(callgraph: CallGraph, metric: str, book: GraphBook | None = None) ->
 
 def _of_losses(book: GraphBook) -> View:
     """Return a call graph as seen by the seconds that are lost."""
-    nodes = book.nodes.items()
+    first, nodes = book.verdict().sentences[0], book.nodes.items()
     return View(
         metric=critical.LOSS,
         title=LOSS_TITLE,
@@ -87,7 +87,7 @@ def _of_losses(book: GraphBook) -> View:
         texts={name: _lost(time) for name, time in nodes},
         ranks={name: time.sizes for name, time in nodes},
         weights={edge: time.ns / (book.main.ns or 1) for edge, time in book.edges.items()},
-        verdict=book.verdict().sentences[0].text,
+        verdict=first.text,
         prices=book.rates.sentence(),
     )
 

@@ -66,6 +66,7 @@ def print_report(
     for repeats in listed:
         profile = repeats.median
         print_title(profile, console)
+        profile.verdict()  # the times of nodes come from the same pass
         chain = profile.critical_path(path)
         if found is None:
             print_verdict(repeats, console)

@@ -212,10 +212,10 @@ def test_where_g_and_l_cannot_be_told_apart_a_sentence_says_it(script):
 @pytest.mark.parametrize("cores", [2, 1, None, "\x1b"])
 def test_waiting_for_a_core_is_told_once_a_run(script, cores):
     program = script(16)
-    program.step("main", w=100_000_000, cpu=[99_000_000] * 16)
+    program.step("main", w=100_000_000, cpu=[98_000_000] * 16)
     program.step("main foo", w=2, cpu=[2] * 16)
     text = printed(program.run(meta={} if cores is None else {"cores": cores}))
-    assert "\nAll of it: useful computation 99%, waiting for a core 1%.\n" in text
+    assert "\nAll of it: useful computation 98%, waiting for a core 2%.\n" in text
     assert text.count("waiting for a core") == 1
 
 
