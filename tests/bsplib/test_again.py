@@ -168,15 +168,6 @@ def test_values_that_cannot_be_cast_are_an_error_the_second_time_too(run):
         run(main)
 
 
-def test_an_integer_that_is_too_large_is_an_error_the_second_time_too(run):
-    def main(bsp):
-        x = opened(bsp, dtype=np.int64)
-        bsp.put(right(bsp), 2**64, x, offset=0)
-
-    with pytest.raises(bsplib.DtypeError, match="cannot be cast to dtype int64"):
-        run(main)
-
-
 def test_words_and_longer_puts_keep_the_order_of_the_program(run):
     def main(bsp):
         x, y = opened(bsp), opened(bsp)
@@ -351,30 +342,6 @@ def test_a_later_registration_of_a_part_is_what_its_views_name(run, nprocs):
 
     expected = [0, 0, 2, 2, 0, 0, 0, 0] if nprocs == 1 else [0, 2, 2, 0, 0, 0, 0, 0]
     assert run(main)[nprocs - 1] == expected
-
-
-def test_an_array_that_was_popped_is_known_no_more(run):
-    def main(bsp):
-        x = np.zeros(4)
-        bsp.push_reg(x)
-        bsp.sync()
-        bsp.put(right(bsp), 1.0, x, offset=0)
-        bsp.pop_reg(x)
-        bsp.sync()
-        bsp.put(right(bsp), 1.0, x, offset=0)
-
-    with pytest.raises(bsplib.RegistrationError, match="not in a registered array"):
-        run(main)
-
-
-def test_a_group_that_rests_takes_no_put(run):
-    def main(bsp):
-        x = opened(bsp)
-        with bsp.partition([bsp.nprocs]):
-            bsp.put(right(bsp), 1.0, x, offset=0)
-
-    with pytest.raises(bsplib.PartitionError, match="a sub-group of it is open"):
-        run(main)
 
 
 def test_a_parent_puts_again_after_its_sub_group(run):

@@ -65,28 +65,6 @@ def test_array_takes_lists_numbers_and_another_dtype(run):
     assert run(main)[-1] == ["float32", (), [[True], [False]], [[1, 2], [3, 4]]]
 
 
-def test_an_array_may_be_named_in_the_superstep_that_makes_it(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros(bsp.nprocs, int)
-        for pid in range(bsp.nprocs):
-            bsp.put(pid, bsp.pid + 1, x, offset=bsp.pid)
-        bsp.sync()
-        return x.tolist()
-
-    assert run(main) == [list(range(1, nprocs + 1))] * nprocs
-
-
-def test_shapes_may_differ_between_processes(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros(bsp.pid + 1)
-        last = bsp.nprocs - 1
-        bsp.put(last, bsp.pid, x, offset=bsp.pid)
-        bsp.sync()
-        return x.tolist()
-
-    assert run(main)[-1] == list(range(nprocs))
-
-
 def test_arrays_begin_on_cache_lines_and_do_not_overlap(run):
     def main(bsp):
         arrays = [bsp.zeros(size, np.uint8) for size in (1, 63, 64, 65, 1000)]
@@ -123,17 +101,6 @@ def test_hundreds_of_arrays_live_side_by_side(run):
         return [x.tolist() for x in arrays]
 
     assert run(main)[0] == [[0, number, 0] for number in range(300)]
-
-
-def test_arrays_of_a_sub_group_belong_to_it(run, nprocs):
-    def main(bsp):
-        with bsp.partition([bsp.nprocs]) as sub:
-            x = sub.zeros(2)
-            sub.put(0, [3, 4], x)
-            sub.sync()
-            return x.tolist()
-
-    assert run(main) == [[3, 4]] + [[0, 0]] * (nprocs - 1)
 
 
 @pytest.mark.procs(2)
@@ -185,34 +152,6 @@ def test_an_allocation_missing_on_one_process_is_a_mismatch(run):
         bsplib.SyncMismatchError, match=r"process 1 made 0 registrations .* this one made 1"
     ):
         run(main)
-
-
-@pytest.mark.real_processes
-@pytest.mark.procs(1, 2)
-def test_more_than_all_addresses_is_an_error_with_numbers_and_place(run):
-    def main(bsp):
-        bsp.zeros(1 << 50, np.uint8)
-
-    with pytest.raises(
-        MemoryError,
-        match=rf"{1 << 50} bytes .*needed[^\[]*\[process 0, superstep 0, test_allocation.py:\d+",
-    ):
-        run(main)
-
-
-@pytest.mark.real_processes
-@pytest.mark.procs(1, 2)
-def test_a_program_may_go_on_after_more_than_all_addresses_was_refused(run):
-    def main(bsp):
-        try:
-            bsp.zeros(1 << 50, np.uint8)
-        except MemoryError:
-            x = bsp.zeros(10)
-        bsp.put(0, np.ones(10), x)
-        bsp.sync()
-        return int(x.sum())
-
-    assert run(main)[0] == 10
 
 
 OWN_MEMORY = pytest.mark.not_on_mpi("arrays and buffers are not in /dev/shm there")
@@ -389,9 +328,3 @@ def test_full_has_one_value_everywhere(run, shape, value, dtype, expected):
 def test_full_says_what_is_wrong(run, arguments, kind, words):
     with pytest.raises(kind, match=words):
         run(lambda bsp: bsp.full(*arguments))
-
-
-@pytest.mark.procs(1, 3)
-def test_zeros_like_of_objects_is_an_error(run):
-    with pytest.raises(bsplib.DtypeError, match="zeros_like: dtype object holds Python objects"):
-        run(lambda bsp: bsp.zeros_like(np.array([None])))

@@ -149,15 +149,6 @@ def test_arrays_inside_objects_arrive_and_can_be_written(run, nprocs, size):
     ]
 
 
-def test_an_array_of_python_objects_is_pickled(run):
-    def main(bsp):
-        bsp.send(right(bsp), np.array([None, "text", 5], object))
-        bsp.sync()
-        return bsp.move().tolist()
-
-    assert all(result == [None, "text", 5] for result in run(main))
-
-
 @pytest.mark.parametrize("tag", [None, 3, "text", (1, 2)], ids=repr)
 def test_what_is_sent_again_and_again_arrives_each_time(run, tag):
     fields = np.dtype([("key", np.int32), ("weight", np.float64)])
@@ -252,15 +243,6 @@ def test_one_payload_sent_to_all_arrives_as_one_copy_each(run, nprocs):
     assert run(main) == [0] * nprocs
 
 
-def test_a_process_may_send_to_itself(run, nprocs):
-    def main(bsp):
-        bsp.send(bsp.pid, bsp.pid, tag="self")
-        bsp.sync()
-        return list(bsp.messages())
-
-    assert run(main) == [[(pid, "self", pid)] for pid in range(nprocs)]
-
-
 def test_unread_messages_are_gone_after_the_next_sync(run):
     def main(bsp):
         bsp.send(right(bsp), "old")
@@ -276,31 +258,6 @@ def test_unread_messages_are_gone_after_the_next_sync(run):
         return gone, [payload for _, _, payload in bsp.messages()]
 
     assert all(result == ((0, 0), ["new"]) for result in run(main))
-
-
-def test_reading_and_sending_may_alternate(run, nprocs):
-    def main(bsp):
-        bsp.send(right(bsp), [bsp.pid])
-        for _ in range(bsp.nprocs):
-            bsp.sync()
-            for _, _, path in bsp.messages():
-                bsp.send(right(bsp), [*path, bsp.pid])
-        bsp.sync()
-        return bsp.move()
-
-    results = run(main)
-    assert sorted(path[0] for path in results) == list(range(nprocs))
-    assert {len(path) for path in results} == {nprocs + 1}
-
-
-def test_thousands_of_messages_arrive_in_one_superstep(run):
-    def main(bsp):
-        for number in range(2000):
-            bsp.send(right(bsp), number)
-        bsp.sync()
-        return [payload for _, _, payload in bsp.messages()] == list(range(2000))
-
-    assert all(run(main))
 
 
 # -- the ways to read -------------------------------------------------------------------------
@@ -330,15 +287,6 @@ def test_get_tag_looks_at_the_next_message_and_leaves_it_there(run):
         return [*tags, first, bsp.get_tag(), bsp.move(), bsp.get_tag()]
 
     assert all(result == [("a", 1), ("a", 1), 1, "b", 2, None] for result in run(main))
-
-
-def test_move_takes_the_next_message(run):
-    def main(bsp):
-        bsp.send(right(bsp), np.arange(3))
-        bsp.sync()
-        return bsp.move().tolist(), bsp.qsize()
-
-    assert all(result == ([0, 1, 2], (0, 0)) for result in run(main))
 
 
 @pytest.mark.parametrize("size", [5, 100_000], ids="n={}".format)
@@ -519,20 +467,3 @@ def test_a_failed_send_leaves_nothing_behind(run):
         return bsp.qsize()
 
     assert all(result == (0, 0) for result in run(main))
-
-
-def test_a_message_that_is_pending_when_main_returns_is_an_error(run):
-    with pytest.raises(bsplib.PendingTransferError, match=r"^main: 1 transfers? .*pending"):
-        run(lambda bsp: bsp.send(0, 1))
-
-
-def test_messages_and_puts_share_a_superstep(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros(1, int)
-        bsp.put(right(bsp), bsp.pid + 1, x)
-        bsp.send(right(bsp), bsp.pid)
-        got = bsp.get(left(bsp), x)
-        bsp.sync()
-        return int(x[0]), bsp.move(), int(got[0])
-
-    assert run(main) == [((pid - 1) % nprocs + 1, (pid - 1) % nprocs, 0) for pid in range(nprocs)]

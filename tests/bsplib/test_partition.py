@@ -127,20 +127,6 @@ def test_sub_groups_sync_as_often_as_they_like(run, nprocs):
     assert run(main) == [nprocs] * nprocs
 
 
-def test_partitions_differ_from_superstep_to_superstep(run, nprocs):
-    def main(bsp):
-        sizes = []
-        for cut in range(bsp.nprocs + 1):
-            with bsp.partition([cut, bsp.nprocs]) as sub:
-                sizes.append(total(sub))
-            bsp.sync()
-        return sizes
-
-    assert run(main) == [
-        [cut if pid < cut else nprocs - cut for cut in range(nprocs + 1)] for pid in range(nprocs)
-    ]
-
-
 @pytest.mark.parametrize("syncs", [0, 1], ids="syncs={}".format)
 def test_hundreds_of_partitions_without_a_sync_of_the_parent(run, nprocs, syncs):
     def main(bsp):
@@ -172,21 +158,6 @@ def test_a_process_may_be_hundreds_of_partitions_ahead(backend, nprocs):
         return total(bsp)
 
     assert bsplib.run(main, nprocs=nprocs, backend=backend) == [2, 2]
-
-
-def test_nested_partitions_again_and_again(run, nprocs):
-    def main(bsp):
-        for number in range(40):
-            with bsp.partition(halves(bsp)) as sub, sub.partition([sub.nprocs]) as inner:
-                inner.send(right(inner), number)
-                inner.sync()
-                assert inner.move() == number
-                if number % 3 == 0:
-                    sub_total = inner.nprocs
-                    assert total(inner) == sub_total
-        return total(bsp)
-
-    assert run(main) == [nprocs] * nprocs
 
 
 # -- what the parent keeps ----------------------------------------------------------------------
@@ -306,59 +277,6 @@ def test_ends_that_make_no_groups_are_an_error(run, nprocs, ends):
 def test_ends_are_integers(run, ends):
     with pytest.raises((bsplib.PartitionError, TypeError), match=r"partition|ends"):
         run(lambda bsp: bsp.partition(ends))
-
-
-def test_numpy_integers_serve_as_ends(run, nprocs):
-    def main(bsp):
-        with bsp.partition(np.array([0, bsp.nprocs])) as sub:
-            return sub.nprocs
-
-    assert run(main) == [nprocs] * nprocs
-
-
-USES = {
-    "put": lambda group: group.put(0, 1, np.zeros(1)),
-    "get": lambda group: group.get(0, np.zeros(1)),
-    "send": lambda group: group.send(0, 1),
-    "sync": lambda group: group.sync(),
-    "oblsync": lambda group: group.oblsync(0),
-    "zeros": lambda group: group.zeros(1),
-    "push_reg": lambda group: group.push_reg(np.zeros(1)),
-    "pop_reg": lambda group: group.pop_reg(np.zeros(1)),
-    "move": lambda group: group.move(),
-    "hpmove": lambda group: group.hpmove(),
-    "messages": lambda group: list(group.messages()),
-    "qsize": lambda group: group.qsize(),
-    "get_tag": lambda group: group.get_tag(),
-    "set_tagsize": lambda group: group.set_tagsize(1),
-    "partition": lambda group: group.partition([group.nprocs]),
-}
-
-
-@pytest.mark.procs(2)
-@pytest.mark.parametrize("use", USES.values(), ids=USES)
-def test_a_group_cannot_be_used_while_one_of_its_sub_groups_is_open(run, use):
-    def main(bsp):
-        with bsp.partition([bsp.nprocs]):
-            use(bsp)
-
-    with pytest.raises(
-        bsplib.PartitionError,
-        match=r"this group cannot be used: a sub-group of it is open.*test_partition.py:\d+\]",
-    ):
-        run(main)
-
-
-@pytest.mark.procs(2)
-@pytest.mark.parametrize("use", USES.values(), ids=USES)
-def test_a_sub_group_cannot_be_used_after_it_was_left(run, use):
-    def main(bsp):
-        with bsp.partition([bsp.nprocs]) as sub:
-            sub.sync()
-        use(sub)
-
-    with pytest.raises(bsplib.PartitionError, match=r"cannot be used: it has been left \(done\)"):
-        run(main)
 
 
 @pytest.mark.procs(1, 2)
@@ -487,19 +405,3 @@ def test_a_process_that_syncs_the_parent_instead_is_a_mismatch(run):
         bsplib.SyncMismatchError, match=r"(\bsync|oblsync|returned).*\[process \d, superstep 0, "
     ):
         run(main)
-
-
-@pytest.mark.procs(4, 8)
-def test_errors_in_a_sub_group_name_the_process_of_the_whole_run(run, nprocs):
-    def main(bsp):
-        with bsp.partition([2, bsp.nprocs]) as sub:
-            if bsp.pid == 3:
-                sub.put(sub.nprocs, 1, sub.zeros(1))
-            sub.sync()
-
-    with pytest.raises(
-        bsplib.ProcessRangeError,
-        match=rf"there is no process {nprocs - 2} among {nprocs - 2} .*\[process 3, superstep 0",
-    ) as raised:
-        run(main)
-    assert (raised.value.pid, raised.value.superstep) == (3, 0)

@@ -107,20 +107,6 @@ def test_dtypes_that_differ_between_processes_are_named_at_the_transfer(run):
         run(main)
 
 
-def test_an_array_with_gaps_can_be_registered(run):
-    def main(bsp):
-        whole = np.zeros((4, 3), int)
-        column = whole[:, 1]
-        bsp.push_reg(column)
-        bsp.sync()
-        bsp.put((bsp.pid + 1) % bsp.nprocs, [7, 8], column, offset=1)
-        bsp.sync()
-        return whole.tolist()
-
-    expected = [[0, 0, 0], [0, 7, 0], [0, 8, 0], [0, 0, 0]]
-    assert all(result == expected for result in run(main))
-
-
 def test_a_file_mapped_by_numpy_can_be_registered(run, tmp_path):
     def main(bsp):
         x = np.memmap(tmp_path / str(bsp.pid), np.int64, "w+", shape=(4,))
@@ -223,18 +209,6 @@ def test_a_popped_array_can_be_named_until_the_sync_and_not_after(run, make):
             fill(bsp, x)
 
     run(main)
-
-
-def test_what_arrives_in_the_superstep_of_the_pop_is_written(run):
-    def main(bsp):
-        x = bsp.push_reg(np.zeros(2))
-        bsp.sync()
-        fill(bsp, x, 4)
-        bsp.pop_reg(x)
-        bsp.sync()
-        return x.tolist()
-
-    assert all(result == [4, 0] for result in run(main))
 
 
 @pytest.mark.procs(1, 3)
@@ -358,23 +332,6 @@ def test_an_array_whose_shape_has_changed_is_popped_by_its_identity(run):
             bsp.pop_reg(x)
 
     run(main)
-
-
-@pytest.mark.procs(1, 3)
-def test_a_thousand_registrations_come_and_go(run):
-    def main(bsp):
-        x = np.zeros(2)
-        for number in range(100):
-            for _ in range(10):
-                bsp.push_reg(x)
-            bsp.sync()
-            fill(bsp, x, number)
-            for _ in range(10):
-                bsp.pop_reg(x)
-            bsp.sync()
-        return x.tolist()
-
-    assert all(result == [99, 0] for result in run(main))
 
 
 # -- None -------------------------------------------------------------------------------

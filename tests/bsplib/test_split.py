@@ -171,30 +171,6 @@ def test_a_nested_sub_group_is_opened_again_in_its_own_parent(run, nprocs):
     assert run(main) == [[[pid], nprocs // 2] * 3 for pid in range(nprocs)]
 
 
-def test_sub_groups_of_a_split_are_split_again(run, nprocs):
-    def main(bsp):
-        with bsp.split(bsp.pid % 2) as odd, odd.split(odd.pid % 2) as quarter:
-            quarter.send(quarter.nprocs - 1 - quarter.pid, bsp.pid)
-            quarter.oblsync(1)
-            return quarter.move()
-
-    found = run(main)
-    for pid in range(nprocs):
-        members = list(range(pid % 4, nprocs, 4))
-        assert found[pid] == members[::-1][members.index(pid)]
-
-
-@pytest.mark.procs(3)
-def test_messages_sent_before_a_split_are_read_after_it(run):
-    def main(bsp):
-        bsp.send(0, bsp.pid)
-        with bsp.split(bsp.pid) as sub:
-            sub.sync()
-        return [payload for _, _, payload in bsp.messages()]
-
-    assert run(main) == [[0, 1, 2], [], []]
-
-
 def opens(bsp, how):
     if how == "second split":
         bsp.split(0).done()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import subprocess
 import sys
 import textwrap
@@ -16,7 +15,6 @@ import bsplib
 from bsplib.directions import Direction
 from bsplib.machine import Machine
 from bsplib.primitives import superstep as supersteps
-from bsplib.profiler.callgraph import build
 from bsplib.recording.records import RECORD, TRAFFIC
 from bsplib.recording.trace import read_trace
 from bsplib.running.options import overriding
@@ -280,25 +278,9 @@ def test_a_charge_is_rounded_to_the_even_nanosecond(simulate, seconds, ns):
     assert simulate(main, nprocs=1)[0] == [ns]
 
 
-@pytest.mark.parametrize("seconds", [-1, -1e-9, float("nan")])
-def test_only_times_can_be_charged(simulate, seconds):
-    with pytest.raises(bsplib.UsageError, match=r"charge: .* is no time; it is 0 or more seconds"):
-        simulate(lambda bsp: bsp.charge(seconds), nprocs=2)
-
-
 def test_virtual_time_ends_after_146_years(simulate):
     with pytest.raises(bsplib.UsageError, match=r"charge: virtual time is limited to 2\^62 ns"):
         simulate(lambda bsp: bsp.charge(5e9), nprocs=2)
-
-
-@pytest.mark.procs(2)
-def test_a_charge_may_stand_in_any_program(run):
-    def main(bsp):
-        bsp.charge(1.0)
-        bsp.sync()
-        return bsp.pid
-
-    assert run(main) == [0, 1]
 
 
 # -- traces ---------------------------------------------------------------------------------------
@@ -333,41 +315,6 @@ def test_computation_is_what_was_charged_and_idle_the_wait_for_the_slowest(trace
             assert (released - arrive) * 1e-9 == pytest.approx((3 - pid) / 10, abs=1e-8)
             assert (end - released) * 1e-9 == pytest.approx(4000 * G + L, abs=1e-8)
             assert column(run, pid, "comm_calls", superstep) == 0
-
-
-def test_a_call_graph_can_be_drawn(trace):
-    def step(bsp):
-        bsp.charge(0.1 * (bsp.pid + 1))
-        bsp.sync()
-
-    def main(bsp):
-        for _ in range(3):
-            step(bsp)
-        bsp.oblsync(0)
-
-    run, _ = trace(main, nprocs=4, machine=GREATER)
-    drawn = build(run)
-    names = {data["node"].name.rpartition(".")[2] for _, data in drawn.graph.nodes(data=True)}
-    assert {"main", "step"} <= names
-    assert drawn.graph.nodes[drawn.root]["cost"] is not None
-
-
-def test_the_same_seed_gives_the_same_trace(trace):
-    def main(bsp):
-        for number in range(3):
-            bsp.charge(0.1 * ((bsp.pid * 5 + number) % 7))
-            bsp.send((bsp.pid + 1) % bsp.nprocs, bytes(100 * number))
-            bsp.sync()
-            with bsp.partition([2, bsp.nprocs]) as sub:
-                sub.send(0, 1)
-                sub.oblsync(sub.nprocs if sub.pid == 0 else 0)
-
-    first, once = trace(main, nprocs=6, machine=GREATER, sim_seed=3)
-    second, again = trace(main, nprocs=6, machine=GREATER, sim_seed=3)
-    assert once == again
-    assert (first.groups, first.stacks) == (second.groups, second.stacks)
-    assert first.records.tolist() == second.records.tolist()
-    assert first.traffic.tolist() == second.traffic.tolist()
 
 
 def test_another_seed_is_another_order_and_the_same_times(simulate):
@@ -418,11 +365,6 @@ def test_a_result_is_no_longer_what_the_process_had(simulate):
     assert not any(result is each for result in results for each in kept)
 
 
-def test_a_result_that_cannot_be_pickled_is_refused_as_anywhere(simulate):
-    with pytest.raises(bsplib.MessageError, match="what main returned on process 0 cannot be pick"):
-        simulate(lambda bsp: (number for number in range(3)), nprocs=2)
-
-
 def test_globals_are_shared(simulate):
     """The one thing in which virtual processors differ from real ones."""
 
@@ -434,43 +376,6 @@ def test_globals_are_shared(simulate):
     shared: list[int] = []
     results, _ = simulate(main, nprocs=4)
     assert results == [4] * 4
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_of_several_errors_that_of_the_lowest_superstep_and_process_is_raised(simulate, seed):
-    def main(bsp):
-        bsp.sync()
-        if bsp.pid in (2, 3, 7):
-            raise KeyError(f"of process {bsp.pid}")
-        bsp.sync()
-        raise ValueError("too late")
-
-    with pytest.raises(KeyError, match="of process 2"):
-        simulate(main, nprocs=8, sim_seed=seed)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_an_error_of_an_earlier_superstep_wins_over_a_lower_process(simulate, seed):
-    """After an oblivious sync processes may be in different supersteps."""
-
-    def main(bsp):
-        if bsp.pid == 0:
-            bsp.oblsync(0)
-            raise KeyError("of superstep 1")
-        raise ValueError(f"of superstep 0, process {bsp.pid}")
-
-    with pytest.raises(ValueError, match="of superstep 0, process 1"):
-        simulate(main, nprocs=4, sim_seed=seed)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_processes_that_wait_for_each_other_in_vain_are_told_so(simulate, seed):
-    def main(bsp):
-        if bsp.pid < 5:
-            bsp.sync()
-
-    with pytest.raises(bsplib.SyncMismatchError, match="returned from main"):
-        simulate(main, nprocs=12, sim_seed=seed)
 
 
 # -- from the command line ------------------------------------------------------------------------
@@ -508,16 +413,6 @@ def test_lines_of_virtual_processors_carry_their_pid_and_do_not_mix(bsp):
     *lines, last = done.stdout.splitlines()
     assert sorted(lines) == [f"[{pid}] first line of {pid}" for pid in (0, 100, 200, 300)]
     assert last == "{'ideal'}"
-
-
-def test_an_unknown_machine_is_one_sentence(bsp):
-    done = bsp(SCRIPT, "--backend", "sim", "--machine", "abacus")
-    assert done.returncode != 0
-    assert done.stdout == ""
-    assert re.fullmatch(
-        r"Error: machine: there is no Machine 'abacus'; name a \.toml file or one of .*\n",
-        done.stderr,
-    )
 
 
 def test_what_all_register_is_looked_at_once_for_all(monkeypatch):
