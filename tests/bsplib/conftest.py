@@ -1,16 +1,21 @@
-"""Every program of these tests runs on every backend, with few and with many processes."""
+"""Every program of these tests runs on every backend, with few and with many processes.
+
+A test with a parameter ``bsp`` is itself the program. Other tests run one with the fixture ``run``.
+"""
 
 from __future__ import annotations
 
 import gc
+import inspect
 import multiprocessing
 import os
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -75,6 +80,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "not_on_mpi(why): there is nothing to test on an MPI; why says the reason"
     )
     config.addinivalue_line("markers", "fresh: each run of the test has processes of its own")
+    config.addinivalue_line("markers", "raises(kind, match): what a test that is a program raises")
+    config.addinivalue_line("markers", "checked: a test that is a program runs with check=True")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -230,6 +237,35 @@ def run(
         return bsplib.run(main, *args, nprocs=nprocs, backend=backend, **more)
 
     return run_it
+
+
+class Programs(NamedTuple):
+    """What runs a test that is a program."""
+
+    run: Callable[..., list[Any]]
+
+
+@pytest.fixture
+def bsp(run: Callable[..., list[Any]]) -> Programs:
+    """Make a program of a test: all processes run it, with their groups in the place of this."""
+    return Programs(run)
+
+
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a program, which returns nothing or raises what its marker says."""
+    programs = pyfuncitem.funcargs.get("bsp")
+    if not isinstance(programs, Programs):
+        return None
+    names = set(inspect.signature(pyfuncitem.obj).parameters) - {"bsp"}
+    given = {name: pyfuncitem.funcargs[name] for name in names}
+    if pyfuncitem.get_closest_marker("checked"):
+        given["check"] = True
+    expected = pyfuncitem.get_closest_marker("raises")
+    outcome = pytest.raises(*expected.args, **expected.kwargs) if expected else nullcontext()  # noqa: PT010
+    with outcome:
+        results = programs.run(pyfuncitem.obj, **given)
+        assert results == [None] * pyfuncitem.funcargs["nprocs"]
+    return True
 
 
 @pytest.fixture

@@ -54,7 +54,8 @@ def may_stay(item: pytest.Function) -> bool:
 
 def expects_an_error(item: pytest.Function) -> bool:
     """Tell whether a test expects an error; after that a pool has nobody to be kept."""
-    return any("raises" in name for name in item.function.__code__.co_names)
+    names = item.function.__code__.co_names
+    return bool(item.get_closest_marker("raises")) or any("raises" in name for name in names)
 
 
 def can_be_kept(more: dict[str, Any]) -> bool:

@@ -73,27 +73,21 @@ def test_abort_hands_a_result_to_the_caller_of_the_run(run):
 @pytest.mark.not_on_mpi("mpi/test_faults.py has the tests of ranks")
 @pytest.mark.real_processes
 @pytest.mark.procs(least=2)
-def test_abort_stops_processes_that_compute(run):
-    def main(bsp):
-        if bsp.pid == 0:
-            bsp.abort("enough")
-        while True:
-            np.sort(np.random.default_rng(1).random(100))
-
-    with pytest.raises(bsplib.AbortError, match=r"^enough"):
-        run(main)
+@pytest.mark.raises(bsplib.AbortError, match=r"^enough")
+def test_abort_stops_processes_that_compute(bsp):
+    if bsp.pid == 0:
+        bsp.abort("enough")
+    while True:
+        np.sort(np.random.default_rng(1).random(100))
 
 
 @pytest.mark.procs(2, 4)
-def test_abort_in_a_sub_group_stops_the_whole_run(run):
-    def main(bsp):
-        with bsp.partition([bsp.nprocs // 2, bsp.nprocs]) as sub:
-            if bsp.pid == bsp.nprocs - 1:
-                sub.abort("down here")
-        bsp.sync()
-
-    with pytest.raises(bsplib.AbortError, match=r"^down here \[process [13], superstep 0"):
-        run(main)
+@pytest.mark.raises(bsplib.AbortError, match=r"^down here \[process [13], superstep 0")
+def test_abort_in_a_sub_group_stops_the_whole_run(bsp):
+    with bsp.partition([bsp.nprocs // 2, bsp.nprocs]) as sub:
+        if bsp.pid == bsp.nprocs - 1:
+            sub.abort("down here")
+    bsp.sync()
 
 
 # -- exceptions -------------------------------------------------------------------------------
@@ -162,38 +156,29 @@ def test_an_exception_while_others_wait_stops_them(run, nprocs):
 @pytest.mark.not_on_mpi("mpi/test_faults.py has the tests of ranks")
 @pytest.mark.real_processes
 @pytest.mark.procs(least=2)
-def test_an_exception_while_others_compute_stops_them(run):
-    def main(bsp):
-        if bsp.pid == 1:
-            raise OwnError("alone", 1)
-        while True:
-            np.sort(np.random.default_rng(1).random(100))
-
-    with pytest.raises(OwnError, match=r"alone"):
-        run(main)
+@pytest.mark.raises(OwnError, match=r"alone")
+def test_an_exception_while_others_compute_stops_them(bsp):
+    if bsp.pid == 1:
+        raise OwnError("alone", 1)
+    while True:
+        np.sort(np.random.default_rng(1).random(100))
 
 
 @pytest.mark.procs(least=2)
-def test_an_exception_while_others_wait_in_an_oblsync_stops_them(run):
-    def main(bsp):
-        if bsp.pid == 1:
-            raise OwnError("alone", 1)
-        bsp.oblsync(1)
-
-    with pytest.raises(OwnError, match=r"alone"):
-        run(main)
+@pytest.mark.raises(OwnError, match=r"alone")
+def test_an_exception_while_others_wait_in_an_oblsync_stops_them(bsp):
+    if bsp.pid == 1:
+        raise OwnError("alone", 1)
+    bsp.oblsync(1)
 
 
 @pytest.mark.procs(2, 4)
-def test_an_exception_while_others_wait_in_a_sub_group_stops_them(run):
-    def main(bsp):
-        with bsp.partition([bsp.nprocs]) as sub:
-            if sub.pid == 1:
-                raise OwnError("alone", 1)
-            sub.sync()
-
-    with pytest.raises(OwnError, match=r"alone"):
-        run(main)
+@pytest.mark.raises(OwnError, match=r"alone")
+def test_an_exception_while_others_wait_in_a_sub_group_stops_them(bsp):
+    with bsp.partition([bsp.nprocs]) as sub:
+        if sub.pid == 1:
+            raise OwnError("alone", 1)
+        sub.sync()
 
 
 @pytest.mark.procs(2, 4)
@@ -208,26 +193,20 @@ def test_of_several_errors_that_of_the_lowest_process_is_raised(run):
 
 
 @pytest.mark.procs(least=2)
-def test_of_several_errors_that_of_the_lowest_superstep_is_raised(run, nprocs):
-    def main(bsp):
-        if bsp.pid == 0:  # ahead of all others by oblivious supersteps
-            for _ in range(5):
-                bsp.oblsync(0)
-            raise OwnError("later", 5)
-        raise OwnError("earlier", 0)
-
-    with pytest.raises(OwnError, match=r"earlier"):
-        run(main)
+@pytest.mark.raises(OwnError, match=r"earlier")
+def test_of_several_errors_that_of_the_lowest_superstep_is_raised(bsp):
+    if bsp.pid == 0:  # ahead of all others by oblivious supersteps
+        for _ in range(5):
+            bsp.oblsync(0)
+        raise OwnError("later", 5)
+    raise OwnError("earlier", 0)
 
 
-def test_an_exception_is_not_lost_when_transfers_are_pending(run):
-    def main(bsp):
-        bsp.send(0, 1)
-        bsp.put(0, 1, bsp.zeros(1))
-        raise OwnError("seen", 1)
-
-    with pytest.raises(OwnError, match=r"seen"):
-        run(main)
+@pytest.mark.raises(OwnError, match=r"seen")
+def test_an_exception_is_not_lost_when_transfers_are_pending(bsp):
+    bsp.send(0, 1)
+    bsp.put(0, 1, bsp.zeros(1))
+    raise OwnError("seen", 1)
 
 
 @pytest.mark.procs(1, 2)
@@ -241,12 +220,9 @@ def test_an_exception_that_cannot_be_pickled_is_reported_with_its_own_text(run, 
     assert "in main" in "".join(traceback.format_exception(raised.value))
 
 
-def test_a_keyboard_interrupt_in_a_process_is_raised(run):
-    def main(bsp):
-        raise KeyboardInterrupt("from inside")
-
-    with pytest.raises(KeyboardInterrupt, match=r"from inside"):
-        run(main)
+@pytest.mark.raises(KeyboardInterrupt, match=r"from inside")
+def test_a_keyboard_interrupt_in_a_process_is_raised(bsp):
+    raise KeyboardInterrupt("from inside")
 
 
 # -- results -----------------------------------------------------------------------------------

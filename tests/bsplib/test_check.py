@@ -288,20 +288,19 @@ def test_overlaps_through_two_registrations_are_found_however_they_are_named(
     assert "overlap in " in report(main, 0)
 
 
-def test_registrations_that_interleave_do_not_overlap(check):
-    def main(bsp):
-        whole = np.zeros((6, 4), np.int32)
-        parts = [whole[:, column] for column in range(3)] + [whole[::2, 3], whole[1::2, 3]]
-        for part in parts:
-            bsp.push_reg(part)
-        bsp.sync()
-        if bsp.pid == 0:
-            for number, part in enumerate(parts, 1):
-                bsp.put(bsp.nprocs - 1, number, part)
-        bsp.sync()
-        return int(whole.sum())
-
-    assert check(main)[-1] == 6 * (1 + 2 + 3) + 3 * (4 + 5)
+@pytest.mark.checked
+def test_registrations_that_interleave_do_not_overlap(bsp):
+    whole = np.zeros((6, 4), np.int32)
+    parts = [whole[:, column] for column in range(3)] + [whole[::2, 3], whole[1::2, 3]]
+    for part in parts:
+        bsp.push_reg(part)
+    bsp.sync()
+    if bsp.pid == 0:
+        for number, part in enumerate(parts, 1):
+            bsp.put(bsp.nprocs - 1, number, part)
+    bsp.sync()
+    if bsp.pid == bsp.nprocs - 1:
+        assert int(whole.sum()) == 6 * (1 + 2 + 3) + 3 * (4 + 5)
 
 
 def test_an_hpget_through_one_registration_of_what_is_put_through_another_is_reported(report):
@@ -346,42 +345,37 @@ def test_equal_values_are_reported_as_well(report):
     assert "overlap in " in report(main)
 
 
-def test_puts_of_different_supersteps_do_not_overlap(check):
-    def main(bsp):
-        x = bsp.zeros(1)
-        for pid in range(bsp.nprocs):
-            if pid == bsp.pid:
-                bsp.put(0, 1, x)
-            bsp.sync()
-
-    check(main)
+@pytest.mark.checked
+def test_puts_of_different_supersteps_do_not_overlap(bsp):
+    x = bsp.zeros(1)
+    for pid in range(bsp.nprocs):
+        if pid == bsp.pid:
+            bsp.put(0, 1, x)
+        bsp.sync()
 
 
 @pytest.mark.procs(least=2)
-def test_empty_puts_overlap_with_nothing(check):
-    def main(bsp):
-        x = bsp.zeros(bsp.nprocs)
-        bsp.put(0, [], x[1:1])
-        bsp.put(0, [], x, offset=bsp.pid)
-        bsp.put_at([], [], [], x)
-        bsp.put(0, 1, x[bsp.pid : bsp.pid + 1])
-        bsp.sync()
-
-    check(main)
+@pytest.mark.checked
+def test_empty_puts_overlap_with_nothing(bsp):
+    x = bsp.zeros(bsp.nprocs)
+    bsp.put(0, [], x[1:1])
+    bsp.put(0, [], x, offset=bsp.pid)
+    bsp.put_at([], [], [], x)
+    bsp.put(0, 1, x[bsp.pid : bsp.pid + 1])
+    bsp.sync()
 
 
 # -- words ------------------------------------------------------------------------------------
 
 
-def test_combining_words_may_meet(check, nprocs):
-    def main(bsp):
-        x = bsp.zeros(4, int)
-        bsp.put_at(0, [1, 1, 2], 1, x, op=np.add)
-        bsp.put_at(0, [2, 3], 5, x, op=np.add)
-        bsp.sync()
-        return x.tolist()
-
-    assert check(main)[0] == [0, 2 * nprocs, 6 * nprocs, 5 * nprocs]
+@pytest.mark.checked
+def test_combining_words_may_meet(bsp):
+    x = bsp.zeros(4, int)
+    bsp.put_at(0, [1, 1, 2], 1, x, op=np.add)
+    bsp.put_at(0, [2, 3], 5, x, op=np.add)
+    bsp.sync()
+    if bsp.pid == 0:
+        assert x.tolist() == [0, 2 * bsp.nprocs, 6 * bsp.nprocs, 5 * bsp.nprocs]
 
 
 def test_a_put_and_combining_words_in_one_place_are_reported(report):
@@ -395,18 +389,16 @@ def test_a_put_and_combining_words_in_one_place_are_reported(report):
     assert names_both(main, report(main), ("put_at", "put"))
 
 
-def test_words_that_are_combined_into_what_a_put_has_written_are_fine(check):
+@pytest.mark.checked
+def test_words_that_are_combined_into_what_a_put_has_written_are_fine(bsp):
     """Nothing is lost."""
-
-    def main(bsp):
-        x = bsp.zeros(4, int)
-        if bsp.pid == bsp.nprocs - 1:
-            bsp.put(0, 5, x)
-            bsp.put_at(0, [1, 1], 2, x, op=np.add)
-        bsp.sync()
-        return x.tolist()
-
-    assert check(main)[0] == [5, 9, 5, 5]
+    x = bsp.zeros(4, int)
+    if bsp.pid == bsp.nprocs - 1:
+        bsp.put(0, 5, x)
+        bsp.put_at(0, [1, 1], 2, x, op=np.add)
+    bsp.sync()
+    if bsp.pid == 0:
+        assert x.tolist() == [5, 9, 5, 5]
 
 
 # -- hp-transfers ---------------------------------------------------------------------------------
@@ -462,16 +454,14 @@ def test_a_source_of_hpput_that_is_a_view_is_watched_as_far_as_it_goes(check, re
     assert "the source of hpput" in report(inside)
 
 
-def test_a_source_of_hpput_may_be_changed_after_the_sync(check):
-    def main(bsp):
-        x = bsp.zeros(bsp.nprocs)
-        values = np.ones(1)
-        for _ in range(3):
-            bsp.hpput(0, values, x[bsp.pid : bsp.pid + 1])
-            bsp.sync()
-            values += 1
-
-    check(main)
+@pytest.mark.checked
+def test_a_source_of_hpput_may_be_changed_after_the_sync(bsp):
+    x = bsp.zeros(bsp.nprocs)
+    values = np.ones(1)
+    for _ in range(3):
+        bsp.hpput(0, values, x[bsp.pid : bsp.pid + 1])
+        bsp.sync()
+        values += 1
 
 
 def by_get(bsp, x, out):
@@ -790,19 +780,18 @@ def test_a_source_of_hpput_that_is_put_into_in_an_oblivious_superstep_is_reporte
     assert names_both(main, report(main), ("put", "source of hpput"), (0, 1))
 
 
-def test_a_source_of_hpput_may_be_read_and_sent_again(check, nprocs):
-    def main(bsp):
-        x, y = bsp.array(np.arange(4)), bsp.zeros((bsp.nprocs, 4), int)
-        bsp.sync()
-        for pid in range(bsp.nprocs):
-            bsp.hpput(pid, x, y[bsp.pid])
-        got, words, again = bsp.get(0, x), bsp.get_at(0, [3, 3], x), bsp.hpget(0, x[1:])
-        bsp.sync()
-        return y.tolist(), got.tolist(), words.tolist(), again.tolist()
-
-    assert check(main) == [
-        ([[0, 1, 2, 3]] * nprocs, [0, 1, 2, 3], [3, 3], [1, 2, 3]) for _ in range(nprocs)
-    ]
+@pytest.mark.checked
+def test_a_source_of_hpput_may_be_read_and_sent_again(bsp):
+    x, y = bsp.array(np.arange(4)), bsp.zeros((bsp.nprocs, 4), int)
+    bsp.sync()
+    for pid in range(bsp.nprocs):
+        bsp.hpput(pid, x, y[bsp.pid])
+    got, words, again = bsp.get(0, x), bsp.get_at(0, [3, 3], x), bsp.hpget(0, x[1:])
+    bsp.sync()
+    assert y.tolist() == [[0, 1, 2, 3]] * bsp.nprocs
+    assert got.tolist() == [0, 1, 2, 3]
+    assert words.tolist() == [3, 3]
+    assert again.tolist() == [1, 2, 3]
 
 
 def test_words_combined_into_what_an_hpput_writes_are_reported(report, nprocs):
@@ -822,30 +811,28 @@ def test_words_combined_into_what_an_hpput_writes_are_reported(report, nprocs):
     assert names_both(main, said, ("hpput", "put_at"), (0, nprocs - 1))
 
 
-def test_gets_into_one_destination_are_written_in_order_and_fine(check):
-    def main(bsp):
-        x = bsp.array(np.arange(4))
-        out = np.zeros(4, int)
-        bsp.sync()
-        bsp.get(0, x, out)
-        bsp.get(0, x[:2], out[1:3])
-        bsp.sync()
-        return out.tolist()
+@pytest.mark.checked
+def test_gets_into_one_destination_are_written_in_order_and_fine(bsp):
+    x = bsp.array(np.arange(4))
+    out = np.zeros(4, int)
+    bsp.sync()
+    bsp.get(0, x, out)
+    bsp.get(0, x[:2], out[1:3])
+    bsp.sync()
+    if bsp.pid == 0:
+        assert out.tolist() == [0, 0, 1, 3]
 
-    assert check(main)[0] == [0, 0, 1, 3]
 
-
-def test_hpgets_into_columns_of_one_array_are_fine(check):
-    def main(bsp):
-        x = bsp.array(np.arange(4))
-        out = np.zeros((4, 3), int)
-        bsp.sync()
-        for column in range(3):
-            bsp.hpget(0, x, out[:, column])
-        bsp.sync()
-        return out.tolist()
-
-    assert check(main)[0] == [[number] * 3 for number in range(4)]
+@pytest.mark.checked
+def test_hpgets_into_columns_of_one_array_are_fine(bsp):
+    x = bsp.array(np.arange(4))
+    out = np.zeros((4, 3), int)
+    bsp.sync()
+    for column in range(3):
+        bsp.hpget(0, x, out[:, column])
+    bsp.sync()
+    if bsp.pid == 0:
+        assert out.tolist() == [[number] * 3 for number in range(4)]
 
 
 # -- other groups, other supersteps, other runs ------------------------------------------------
@@ -881,14 +868,12 @@ def test_early_changes_in_a_sub_group_are_reported(report):
 
 
 @pytest.mark.procs(least=2)
-def test_puts_in_two_sub_groups_do_not_meet(check):
-    def main(bsp):
-        with bsp.partition(range(1, bsp.nprocs + 1)) as sub:
-            x = sub.zeros(3)
-            sub.put(0, 1, x)
-            sub.sync()
-
-    check(main)
+@pytest.mark.checked
+def test_puts_in_two_sub_groups_do_not_meet(bsp):
+    with bsp.partition(range(1, bsp.nprocs + 1)) as sub:
+        x = sub.zeros(3)
+        sub.put(0, 1, x)
+        sub.sync()
 
 
 @pytest.mark.procs(least=2)
@@ -958,16 +943,14 @@ def test_early_changes_in_an_oblivious_superstep_are_reported(report):
 
 
 @pytest.mark.procs(least=2)
-def test_puts_of_oblivious_supersteps_that_follow_each_other_do_not_overlap(check):
-    def main(bsp):
-        x = bsp.zeros(1, int)
-        bsp.sync()
-        for number in range(5):
-            bsp.put((bsp.pid + 1) % bsp.nprocs, number, x)
-            bsp.oblsync(1)
-            assert x[0] == number
-
-    check(main)
+@pytest.mark.checked
+def test_puts_of_oblivious_supersteps_that_follow_each_other_do_not_overlap(bsp):
+    x = bsp.zeros(1, int)
+    bsp.sync()
+    for number in range(5):
+        bsp.put((bsp.pid + 1) % bsp.nprocs, number, x)
+        bsp.oblsync(1)
+        assert x[0] == number
 
 
 def test_programs_without_overlaps_do_what_they_do_without_check(check, run):
@@ -989,13 +972,10 @@ def test_programs_without_overlaps_do_what_they_do_without_check(check, run):
 
 
 @pytest.mark.procs(least=2)
-def test_nothing_is_reported_unless_it_is_asked_for(run):
-    def main(bsp):
-        x = bsp.zeros(1)
-        bsp.put(0, bsp.pid + 1, x)
-        values = np.ones(1)
-        bsp.hpput(1, values, x)
-        values[0] = 2
-        bsp.sync()
-
-    run(main)
+def test_nothing_is_reported_unless_it_is_asked_for(bsp):
+    x = bsp.zeros(1)
+    bsp.put(0, bsp.pid + 1, x)
+    values = np.ones(1)
+    bsp.hpput(1, values, x)
+    values[0] = 2
+    bsp.sync()

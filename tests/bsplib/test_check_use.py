@@ -87,51 +87,44 @@ def test_the_use_of_a_popped_array_names_its_pop(run):
 
 
 @pytest.mark.procs(2)
-def test_the_use_of_an_array_of_a_sub_group_that_was_left_is_an_error(run):
-    def main(bsp):
-        with bsp.partition([1, 2]) as sub:
-            x = sub.zeros(8)
-            sub.sync()
-        x.sum()
-
-    with pytest.raises(RegistrationError, match="freed by the end of its group at test_check_use"):
-        run(main, check=True)
+@pytest.mark.raises(RegistrationError, match="freed by the end of its group at test_check_use")
+@pytest.mark.checked
+def test_the_use_of_an_array_of_a_sub_group_that_was_left_is_an_error(bsp):
+    with bsp.partition([1, 2]) as sub:
+        x = sub.zeros(8)
+        sub.sync()
+    x.sum()
 
 
-def test_freed_memory_is_not_handed_out_at_once(run):
-    def main(bsp):
-        with bsp.scope():
-            x = np.asarray(bsp.zeros(8))  # a plain view, which sees nothing
-            bsp.sync()
+@pytest.mark.checked
+def test_freed_memory_is_not_handed_out_at_once(bsp):
+    with bsp.scope():
+        x = np.asarray(bsp.zeros(8))  # a plain view, which sees nothing
         bsp.sync()
-        y = bsp.zeros(8)
-        x[...] = 7.0
-        return y.tolist()
-
-    assert all(found == [0.0] * 8 for found in run(main, check=True))
+    bsp.sync()
+    y = bsp.zeros(8)
+    x[...] = 7.0
+    assert y.tolist() == [0.0] * 8
 
 
 @pytest.mark.lengthy
-def test_freed_memory_is_handed_out_again_in_the_end(run):
-    def main(bsp):
-        for _ in range(40):
-            with bsp.scope():
-                x = bsp.zeros(1 << 20)
-                x[0] = 1.0
-                bsp.sync()
-        bsp.sync()
-        return bsp.zeros(1 << 20).sum()
-
-    assert all(found == 0 for found in run(main, check=True))
+@pytest.mark.checked
+def test_freed_memory_is_handed_out_again_in_the_end(bsp):
+    for _ in range(40):
+        with bsp.scope():
+            x = bsp.zeros(1 << 20)
+            x[0] = 1.0
+            bsp.sync()
+    bsp.sync()
+    assert bsp.zeros(1 << 20).sum() == 0
 
 
-def test_without_check_arrays_are_numpys_own(run):
-    def main(bsp):
-        x = bsp.zeros(3)
-        bsp.sync()
-        return type(x) is np.ndarray, type(bsp.get(0, x)) is np.ndarray, bsp.sync()
-
-    assert all(found == (True, True, None) for found in run(main))
+def test_without_check_arrays_are_numpys_own(bsp):
+    x = bsp.zeros(3)
+    bsp.sync()
+    assert type(x) is np.ndarray
+    assert type(bsp.get(0, x)) is np.ndarray
+    assert bsp.sync() is None
 
 
 # -- what is not there yet ------------------------------------------------------------------
@@ -209,20 +202,18 @@ def test_the_rest_of_an_array_may_be_read_before_the_sync(run):
 
 
 @pytest.mark.parametrize("operation", ["get", "hpget", "get_at"])
-def test_what_numpy_does_not_see_finds_no_old_values_before_the_sync(run, operation):
-    def main(bsp):
-        x = bsp.full(3, 7)
-        bsp.sync()
-        where = ([0], range(3), x) if operation == "get_at" else (0, x)
-        got = getattr(bsp, operation)(*where)
-        early = list(memoryview(np.asarray(got)))
-        with pytest.raises(OverlapError, match="is read before the sync"):
-            bsp.send(0, np.asarray(got))
-        bsp.sync()
-        return early, got.tolist()
-
+@pytest.mark.checked
+def test_what_numpy_does_not_see_finds_no_old_values_before_the_sync(bsp, operation):
+    x = bsp.full(3, 7)
+    bsp.sync()
+    where = ([0], range(3), x) if operation == "get_at" else (0, x)
+    got = getattr(bsp, operation)(*where)
+    early = list(memoryview(np.asarray(got)))
+    with pytest.raises(OverlapError, match="is read before the sync"):
+        bsp.send(0, np.asarray(got))
+    bsp.sync()
     least = np.iinfo(int).min
-    assert all(found == ([least] * 3, [7] * 3) for found in run(main, check=True))
+    assert (early, got.tolist()) == ([least] * 3, [7] * 3)
 
 
 def test_an_array_of_the_program_holds_rubbish_until_its_get_arrives(run):
@@ -240,31 +231,28 @@ def test_an_array_of_the_program_holds_rubbish_until_its_get_arrives(run):
         assert after == [0.0] * 3
 
 
-def test_a_get_into_what_others_get_does_not_change_what_they_see(run):
-    def main(bsp):
-        x, into = bsp.zeros(3), np.ones(3)
-        bsp.push_reg(into)
-        bsp.sync()
-        bsp.get(right(bsp), x, into)
-        seen = bsp.get(right(bsp), into)
-        bsp.sync()
-        return seen.tolist(), into.tolist()
-
-    assert all(found == ([1.0] * 3, [0.0] * 3) for found in run(main, check=True))
+@pytest.mark.checked
+def test_a_get_into_what_others_get_does_not_change_what_they_see(bsp):
+    x, into = bsp.zeros(3), np.ones(3)
+    bsp.push_reg(into)
+    bsp.sync()
+    bsp.get(right(bsp), x, into)
+    seen = bsp.get(right(bsp), into)
+    bsp.sync()
+    assert (seen.tolist(), into.tolist()) == ([1.0] * 3, [0.0] * 3)
 
 
 @pytest.mark.parametrize("dtype", [bool, "U3", "M8[s]", "i4,f8", "f2", "c16"])
-def test_destinations_of_every_dtype_are_watched(run, dtype):
-    def main(bsp):
-        x = bsp.zeros(3, dtype)
-        into = np.zeros(3, dtype)
-        bsp.sync()
-        got = bsp.get(right(bsp), x, into)
-        other = bsp.get(right(bsp), x)
-        bsp.sync()
-        return bool((got == x).all() and (other == x).all())
-
-    assert all(run(main, check=True))
+@pytest.mark.checked
+def test_destinations_of_every_dtype_are_watched(bsp, dtype):
+    x = bsp.zeros(3, dtype)
+    into = np.zeros(3, dtype)
+    bsp.sync()
+    got = bsp.get(right(bsp), x, into)
+    other = bsp.get(right(bsp), x)
+    bsp.sync()
+    assert (got == x).all()
+    assert (other == x).all()
 
 
 # -- what another process's transfer at any time names here -----------------------------------
@@ -309,32 +297,28 @@ def test_a_local_write_into_the_destination_of_an_hpput_is_reported(run):
 
 
 @pytest.mark.procs(2, 3)
-def test_what_lies_beside_an_hp_transfer_may_be_changed(run):
-    def main(bsp):
-        x = bsp.zeros((4, 4))
+@pytest.mark.checked
+def test_what_lies_beside_an_hp_transfer_may_be_changed(bsp):
+    x = bsp.zeros((4, 4))
+    bsp.sync()
+    for _ in range(3):
+        bsp.hpput(right(bsp), np.ones(4), x[:, 1])
+        got = bsp.hpget(right(bsp), x[:, 2])
+        x[:, 3] += 1
         bsp.sync()
-        for _ in range(3):
-            bsp.hpput(right(bsp), np.ones(4), x[:, 1])
-            got = bsp.hpget(right(bsp), x[:, 2])
-            x[:, 3] += 1
-            bsp.sync()
-        return x.tolist(), got.tolist()
-
-    assert all(found == ([[0.0, 1.0, 0.0, 3.0]] * 4, [0.0] * 4) for found in run(main, check=True))
+    assert (x.tolist(), got.tolist()) == ([[0.0, 1.0, 0.0, 3.0]] * 4, [0.0] * 4)
 
 
 @pytest.mark.procs(2, 3)
-def test_what_a_put_names_may_be_changed_there(run):
-    def main(bsp):
-        x = bsp.zeros(4)
-        bsp.sync()
-        bsp.put(right(bsp), 1.0, x[:2])
-        x[:] = 5.0
-        got = bsp.get(right(bsp), x)
-        bsp.sync()
-        return x.tolist(), got.tolist()
-
-    assert all(found == ([1.0, 1.0, 5.0, 5.0], [5.0] * 4) for found in run(main, check=True))
+@pytest.mark.checked
+def test_what_a_put_names_may_be_changed_there(bsp):
+    x = bsp.zeros(4)
+    bsp.sync()
+    bsp.put(right(bsp), 1.0, x[:2])
+    x[:] = 5.0
+    got = bsp.get(right(bsp), x)
+    bsp.sync()
+    assert (x.tolist(), got.tolist()) == ([1.0, 1.0, 5.0, 5.0], [5.0] * 4)
 
 
 # -- what is overwritten before anybody has read it -------------------------------------------
@@ -409,39 +393,36 @@ def test_values_that_were_read_or_only_cleared_may_be_overwritten(run, use):
     assert run(main, check=True)[1][2:4] == [7.0, 8.0]
 
 
-def test_what_an_array_begins_with_may_be_overwritten(run):
-    def main(bsp):
-        x, y = bsp.array([1.0, 2.0, 3.0]), bsp.full(3, [4.0, 5.0, 6.0])
-        bsp.put(right(bsp), [7.0, 8.0], x[1:])
-        bsp.put(right(bsp), [9.0], y[1:2])
-        bsp.sync()
-        return x.tolist(), y.tolist()
-
-    assert all(found == ([1, 7, 8], [4, 9, 6]) for found in run(main, check=True))
+@pytest.mark.checked
+def test_what_an_array_begins_with_may_be_overwritten(bsp):
+    x, y = bsp.array([1.0, 2.0, 3.0]), bsp.full(3, [4.0, 5.0, 6.0])
+    bsp.put(right(bsp), [7.0, 8.0], x[1:])
+    bsp.put(right(bsp), [9.0], y[1:2])
+    bsp.sync()
+    assert (x.tolist(), y.tolist()) == ([1, 7, 8], [4, 9, 6])
 
 
 @pytest.mark.procs(2)
 @pytest.mark.parametrize("operation", ["get", "get_at", "put_at", "own put", "sync"])
-def test_values_that_transfers_use_are_not_missed(run, operation):
-    def main(bsp):
-        x = bsp.zeros(4)
+@pytest.mark.checked
+def test_values_that_transfers_use_are_not_missed(bsp, operation):
+    x = bsp.zeros(4)
+    bsp.sync()
+    if bsp.pid == 1:
+        x[1:3] = [1.0, 2.0]
+    if operation == "sync":
         bsp.sync()
-        if bsp.pid == 1:
-            x[1:3] = [1.0, 2.0]
-        if operation == "sync":
-            bsp.sync()
-        if operation == "get":
-            bsp.get(1, x)
-        elif operation == "get_at":
-            bsp.get_at(1, [1, 2], x)
-        if operation == "put_at" and bsp.pid == 0:
-            bsp.put_at(1, [1, 2], 5.0, x, op=np.add)
-        elif bsp.pid == (operation == "own put"):
-            bsp.put(1, [6.0, 7.0], x[1:3])
-        bsp.sync()
-        return x.tolist()
-
-    assert run(main, check=True)[1] == [0.0, 6.0, 7.0, 0.0]
+    if operation == "get":
+        bsp.get(1, x)
+    elif operation == "get_at":
+        bsp.get_at(1, [1, 2], x)
+    if operation == "put_at" and bsp.pid == 0:
+        bsp.put_at(1, [1, 2], 5.0, x, op=np.add)
+    elif bsp.pid == (operation == "own put"):
+        bsp.put(1, [6.0, 7.0], x[1:3])
+    bsp.sync()
+    if bsp.pid == 1:
+        assert x.tolist() == [0.0, 6.0, 7.0, 0.0]
 
 
 # -- messages -----------------------------------------------------------------------------------

@@ -74,44 +74,33 @@ def assert_raises(kind, words, run, main, *args, **more):
 
 
 @pytest.mark.parametrize("stages", [None, 1, 2])
-def test_broadcast_gives_every_process_the_value_of_the_root(run, nprocs, stages):
-    def main(bsp):
-        return [
-            described(bsp.broadcast("ignored" if bsp.pid else value, stages=stages))
-            for value in VALUES
-        ]
-
-    assert run(main) == [[*map(described, VALUES)]] * nprocs
+def test_broadcast_gives_every_process_the_value_of_the_root(bsp, stages):
+    assert [
+        described(bsp.broadcast("ignored" if bsp.pid else value, stages=stages)) for value in VALUES
+    ] == [*map(described, VALUES)]
 
 
 @pytest.mark.parametrize("stages", [1, 2])
-def test_the_root_of_a_broadcast_may_be_any_process(run, nprocs, stages):
-    def main(bsp):
-        x = np.arange(100) + bsp.pid
-        return [int(bsp.broadcast(x, root, stages)[99]) for root in range(bsp.nprocs)]
-
-    assert run(main) == [[99 + root for root in range(nprocs)]] * nprocs
+def test_the_root_of_a_broadcast_may_be_any_process(bsp, stages):
+    x = np.arange(100) + bsp.pid
+    assert [int(bsp.broadcast(x, root, stages)[99]) for root in range(bsp.nprocs)] == [
+        99 + root for root in range(bsp.nprocs)
+    ]
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 10_000])
-def test_two_stages_do_with_fewer_elements_than_processes_and_with_many(run, nprocs, size):
-    def main(bsp):
-        x = np.arange(size, dtype=np.int16) if bsp.pid == last(bsp) else None
-        return bsp.broadcast(x, last(bsp), stages=2).tolist()
-
-    assert run(main) == [list(range(size))] * nprocs
+def test_two_stages_do_with_fewer_elements_than_processes_and_with_many(bsp, size):
+    x = np.arange(size, dtype=np.int16) if bsp.pid == last(bsp) else None
+    assert bsp.broadcast(x, last(bsp), stages=2).tolist() == list(range(size))
 
 
 @pytest.mark.parametrize("stages", [1, 2])
-def test_what_broadcast_returns_is_the_callers_own_on_the_root_too(run, nprocs, stages):
-    def main(bsp):
-        x = np.ones(100)
-        got = bsp.broadcast(x, stages=stages)
-        got += bsp.pid
-        bsp.sync()
-        return x.sum(), got.sum()
-
-    assert run(main) == [(100, 100 * (pid + 1)) for pid in range(nprocs)]
+def test_what_broadcast_returns_is_the_callers_own_on_the_root_too(bsp, stages):
+    x = np.ones(100)
+    got = bsp.broadcast(x, stages=stages)
+    got += bsp.pid
+    bsp.sync()
+    assert (x.sum(), got.sum()) == (100, 100 * (bsp.pid + 1))
 
 
 @pytest.mark.parametrize("stages", [0, 3, -1, "two"])
@@ -173,81 +162,60 @@ def test_gather_gives_the_root_all_values_and_the_others_none(run, nprocs):
     assert described(gathered) == [[described(value)] * nprocs for value in VALUES]
 
 
-def test_allgather_gives_everybody_all_values(run, nprocs):
-    def main(bsp):
-        return described([bsp.allgather(value) for value in VALUES])
-
-    assert run(main) == [[[described(value)] * nprocs for value in VALUES]] * nprocs
-
-
-def test_gathered_values_come_by_pid_and_may_be_of_unequal_size(run, nprocs):
-    def main(bsp):
-        mine = np.full((bsp.pid, 100), bsp.pid)
-        return [one.shape for one in bsp.allgather(mine)], [
-            one.shape for one in bsp.gather(mine) or []
-        ]
-
-    shapes = [(pid, 100) for pid in range(nprocs)]
-    assert run(main) == [(shapes, shapes if pid == 0 else []) for pid in range(nprocs)]
+def test_allgather_gives_everybody_all_values(bsp):
+    assert described([bsp.allgather(value) for value in VALUES]) == [
+        [described(value)] * bsp.nprocs for value in VALUES
+    ]
 
 
-def test_values_of_different_kinds_may_be_gathered_together(run, nprocs):
-    def main(bsp):
-        mine = [None, "one", np.arange(2), 3.5][bsp.pid % 4]
-        return [described(one) for one in bsp.allgather(mine)]
-
-    kinds = [described(one) for one in (None, "one", np.arange(2), 3.5)]
-    assert run(main) == [[kinds[pid % 4] for pid in range(nprocs)]] * nprocs
+def test_gathered_values_come_by_pid_and_may_be_of_unequal_size(bsp):
+    mine = np.full((bsp.pid, 100), bsp.pid)
+    shapes = [(pid, 100) for pid in range(bsp.nprocs)]
+    assert [one.shape for one in bsp.allgather(mine)] == shapes
+    assert [one.shape for one in bsp.gather(mine) or []] == (shapes if bsp.pid == 0 else [])
 
 
-def test_what_is_gathered_is_the_callers_own(run, nprocs):
-    def main(bsp):
-        mine, listed = np.zeros(200), [0]
-        for one in bsp.allgather(mine) + (bsp.gather(mine) or []):
-            one[:] = 1
-        for one in bsp.allgather(listed) + (bsp.gather(listed) or []):
-            one[0] += 1
-        return mine.sum(), listed
+def test_values_of_different_kinds_may_be_gathered_together(bsp):
+    mine = [None, "one", np.arange(2), 3.5][bsp.pid % 4]
+    assert [described(one) for one in bsp.allgather(mine)] == [
+        [described(one) for one in (None, "one", np.arange(2), 3.5)][pid % 4]
+        for pid in range(bsp.nprocs)
+    ]
 
-    assert run(main) == [(0, [0])] * nprocs
+
+def test_what_is_gathered_is_the_callers_own(bsp):
+    mine, listed = np.zeros(200), [0]
+    for one in bsp.allgather(mine) + (bsp.gather(mine) or []):
+        one[:] = 1
+    for one in bsp.allgather(listed) + (bsp.gather(listed) or []):
+        one[0] += 1
+    assert (mine.sum(), listed) == (0, [0])
 
 
 # -- scatter and alltoall -----------------------------------------------------------------
 
 
-def test_scatter_gives_each_process_its_part(run, nprocs):
-    def main(bsp):
-        got = []
-        for value in VALUES:
-            parts = [(pid, value) for pid in range(bsp.nprocs)]
-            got += [bsp.scatter(parts if bsp.pid == last(bsp) else None, root=last(bsp))]
-            got += [bsp.scatter([value] * bsp.nprocs)]
-        return described(got)
-
-    assert run(main) == [
-        described([part for value in VALUES for part in ((pid, value), value)])
-        for pid in range(nprocs)
-    ]
+def test_scatter_gives_each_process_its_part(bsp):
+    got = []
+    for value in VALUES:
+        parts = [(pid, value) for pid in range(bsp.nprocs)]
+        got += [bsp.scatter(parts if bsp.pid == last(bsp) else None, root=last(bsp))]
+        got += [bsp.scatter([value] * bsp.nprocs)]
+    assert described(got) == described(
+        [part for value in VALUES for part in ((bsp.pid, value), value)]
+    )
 
 
-def test_scattered_parts_may_be_of_unequal_size(run, nprocs):
-    def main(bsp):
-        parts = [np.arange(100 * pid) for pid in range(bsp.nprocs)] if bsp.pid == 0 else "ignored"
-        return bsp.scatter(parts).tolist()
-
-    assert run(main) == [list(range(100 * pid)) for pid in range(nprocs)]
+def test_scattered_parts_may_be_of_unequal_size(bsp):
+    parts = [np.arange(100 * pid) for pid in range(bsp.nprocs)] if bsp.pid == 0 else "ignored"
+    assert bsp.scatter(parts).tolist() == list(range(100 * bsp.pid))
 
 
-def test_an_array_is_scattered_along_its_first_axis(run, nprocs):
-    def main(bsp):
-        rows = np.arange(bsp.nprocs * 3).reshape(bsp.nprocs, 3)
-        number = bsp.scatter(np.arange(bsp.nprocs) * 0.5)
-        return bsp.scatter(rows).tolist(), described(number)
-
-    assert run(main) == [
-        ([3 * pid, 3 * pid + 1, 3 * pid + 2], described(np.float64(pid / 2)))
-        for pid in range(nprocs)
-    ]
+def test_an_array_is_scattered_along_its_first_axis(bsp):
+    rows = np.arange(bsp.nprocs * 3).reshape(bsp.nprocs, 3)
+    number = bsp.scatter(np.arange(bsp.nprocs) * 0.5)
+    assert bsp.scatter(rows).tolist() == [3 * bsp.pid, 3 * bsp.pid + 1, 3 * bsp.pid + 2]
+    assert described(number) == described(np.float64(bsp.pid / 2))
 
 
 def test_alltoall_brings_each_process_the_parts_for_it(run, nprocs):
@@ -271,27 +239,20 @@ def test_alltoall_brings_each_process_the_parts_for_it(run, nprocs):
     ]
 
 
-def test_the_parts_of_alltoall_may_be_unequal_and_missing(run, nprocs):
-    def main(bsp):
-        parts = [np.full(10 * pid, bsp.pid) if pid != bsp.pid else None for pid in range(nprocs)]
-        got = bsp.alltoall(parts)
-        return [None if part is None else part.tolist() for part in got]
-
-    assert run(main) == [
-        [None if source == pid else [source] * (10 * pid) for source in range(nprocs)]
-        for pid in range(nprocs)
+def test_the_parts_of_alltoall_may_be_unequal_and_missing(bsp):
+    parts = [np.full(10 * pid, bsp.pid) if pid != bsp.pid else None for pid in range(bsp.nprocs)]
+    got = bsp.alltoall(parts)
+    assert [None if part is None else part.tolist() for part in got] == [
+        None if source == bsp.pid else [source] * (10 * bsp.pid) for source in range(bsp.nprocs)
     ]
 
 
-def test_what_scatter_and_alltoall_return_is_the_callers_own(run, nprocs):
-    def main(bsp):
-        parts = np.zeros((bsp.nprocs, 50))
-        bsp.scatter(parts)[:] = 1
-        for part in bsp.alltoall(parts):
-            part[:] = 1
-        return parts.sum()
-
-    assert run(main) == [0] * nprocs
+def test_what_scatter_and_alltoall_return_is_the_callers_own(bsp):
+    parts = np.zeros((bsp.nprocs, 50))
+    bsp.scatter(parts)[:] = 1
+    for part in bsp.alltoall(parts):
+        part[:] = 1
+    assert parts.sum() == 0
 
 
 @pytest.mark.parametrize("operation", ["scatter", "alltoall"])
@@ -692,12 +653,9 @@ def test_a_root_outside_the_group_is_an_error(run, nprocs, operation, past):
 
 
 @pytest.mark.parametrize("operation", ROOTED)
-def test_the_first_and_the_last_process_may_be_root(run, operation):
-    def main(bsp):
-        ROOTED[operation](bsp, 0)
-        ROOTED[operation](bsp, np.int64(bsp.nprocs - 1))
-
-    run(main)
+def test_the_first_and_the_last_process_may_be_root(bsp, operation):
+    ROOTED[operation](bsp, 0)
+    ROOTED[operation](bsp, np.int64(bsp.nprocs - 1))
 
 
 @pytest.mark.procs(least=2)
@@ -818,15 +776,13 @@ def test_messages_left_unread_are_gone_after_a_collective(run, nprocs, machine, 
     assert run(main, machine=machine) == [(b"read", (0, 0))] * nprocs
 
 
-def test_messages_of_a_collective_need_no_tag_of_the_set_size(run, nprocs):
-    def main(bsp):
-        bsp.set_tagsize(4)
-        bsp.sync()
-        bsp.send(right(bsp), b"mine", b"four")
-        total = bsp.allreduce(1)
-        return int(total), [(tag, payload) for _, tag, payload in bsp.messages()]
-
-    assert run(main) == [(nprocs, [(b"four", b"mine")])] * nprocs
+def test_messages_of_a_collective_need_no_tag_of_the_set_size(bsp):
+    bsp.set_tagsize(4)
+    bsp.sync()
+    bsp.send(right(bsp), b"mine", b"four")
+    total = bsp.allreduce(1)
+    assert total == bsp.nprocs
+    assert [(tag, payload) for _, tag, payload in bsp.messages()] == [(b"four", b"mine")]
 
 
 @BOTH
@@ -893,14 +849,11 @@ def test_collectives_work_in_each_sub_group(run, nprocs, machine):
 
 
 @pytest.mark.every_count
-def test_collectives_follow_each_other_without_mixing(run, nprocs):
-    def main(bsp):
-        return [
-            (int(bsp.allreduce(step)), bsp.broadcast(step, step % bsp.nprocs), bsp.allgather(step))
-            for step in range(30)
-        ]
-
-    assert run(main) == [[(step * nprocs, step, [step] * nprocs) for step in range(30)]] * nprocs
+def test_collectives_follow_each_other_without_mixing(bsp):
+    assert [
+        (int(bsp.allreduce(step)), bsp.broadcast(step, step % bsp.nprocs), bsp.allgather(step))
+        for step in range(30)
+    ] == [(step * bsp.nprocs, step, [step] * bsp.nprocs) for step in range(30)]
 
 
 @pytest.mark.parametrize("check", [False, True])

@@ -28,11 +28,10 @@ def right(bsp):
     return (bsp.pid + 1) % bsp.nprocs
 
 
-def test_a_sum_of_ints_is_right_whatever_its_group_has_added_before(run, nprocs):
-    def main(bsp):
-        return [bsp.allreduce(number) for number in NUMBERS]
-
-    assert run(main) == [[nprocs * number for number in NUMBERS]] * nprocs
+def test_a_sum_of_ints_is_right_whatever_its_group_has_added_before(bsp):
+    assert [bsp.allreduce(number) for number in NUMBERS] == [
+        bsp.nprocs * number for number in NUMBERS
+    ]
 
 
 @pytest.mark.parametrize("operation", ["broadcast", "allgather", "gather", "alltoall", "scatter"])
@@ -50,12 +49,9 @@ def test_a_number_arrives_as_it_was_sent_whatever_was_sent_before(run, operation
                 assert value is None or (type(value), value) == (type(number), number)
 
 
-def test_prefixes_of_ints_are_right_whatever_came_before(run, nprocs):
-    def main(bsp):
-        bsp.scan(2**63), bsp.exscan(2**63)
-        return bsp.scan(-1), bsp.exscan(-1)
-
-    assert run(main) == [(-pid - 1, -pid) for pid in range(nprocs)]
+def test_prefixes_of_ints_are_right_whatever_came_before(bsp):
+    bsp.scan(2**63), bsp.exscan(2**63)
+    assert (bsp.scan(-1), bsp.exscan(-1)) == (-bsp.pid - 1, -bsp.pid)
 
 
 def test_an_array_names_what_it_still_is_of_its_registration_when_its_shape_has_changed(run):
@@ -149,18 +145,15 @@ def test_names_of_fields_that_a_reader_changes_change_no_other_message(run):
         assert {names for each in found for names in each} == {("a", "b")}
 
 
-def test_names_of_fields_that_a_sender_changes_are_those_of_later_messages(run):
-    def main(bsp):
-        sent = np.zeros(2, np.dtype([("a", "i8")]))
-        found = []
-        for name in ("a", "b", "a"):
-            sent.dtype.names = (name,)
-            bsp.send(right(bsp), sent)
-            bsp.sync()
-            found += [came.dtype.names for _, _, came in bsp.messages()]
-        return found
-
-    assert all(found == [("a",), ("b",), ("a",)] for found in run(main))
+def test_names_of_fields_that_a_sender_changes_are_those_of_later_messages(bsp):
+    sent = np.zeros(2, np.dtype([("a", "i8")]))
+    found = []
+    for name in ("a", "b", "a"):
+        sent.dtype.names = (name,)
+        bsp.send(right(bsp), sent)
+        bsp.sync()
+        found += [came.dtype.names for _, _, came in bsp.messages()]
+    assert found == [("a",), ("b",), ("a",)]
 
 
 def dtypes():
@@ -201,19 +194,16 @@ def test_an_array_keeps_its_dtype_in_messages_and_collectives(run):
             assert gathered == alone
 
 
-def test_arrays_of_foreign_dtypes_are_put_got_and_added(run, nprocs):
-    def main(bsp):
-        x = bsp.push_reg(np.zeros(4, ml_dtypes.bfloat16))
-        bsp.sync()
-        bsp.put(right(bsp), np.ones(2, ml_dtypes.bfloat16), x, offset=1)
-        bsp.sync()
-        got = bsp.get(right(bsp), x)
-        total = bsp.allreduce(np.ones(3, ml_dtypes.bfloat16))
-        bsp.sync()
-        return str(got.dtype), got.tolist(), str(total.dtype), total.tolist()
-
-    result = ("bfloat16", [0, 1, 1, 0], "bfloat16", [nprocs] * 3)
-    assert run(main) == [result] * nprocs
+def test_arrays_of_foreign_dtypes_are_put_got_and_added(bsp):
+    x = bsp.push_reg(np.zeros(4, ml_dtypes.bfloat16))
+    bsp.sync()
+    bsp.put(right(bsp), np.ones(2, ml_dtypes.bfloat16), x, offset=1)
+    bsp.sync()
+    got = bsp.get(right(bsp), x)
+    total = bsp.allreduce(np.ones(3, ml_dtypes.bfloat16))
+    bsp.sync()
+    result = ("bfloat16", [0, 1, 1, 0], "bfloat16", [bsp.nprocs] * 3)
+    assert (str(got.dtype), got.tolist(), str(total.dtype), total.tolist()) == result
 
 
 @pytest.mark.parametrize("odd", [Fraction(1, 2), 2**70, 1 + 2j], ids=str)
@@ -262,18 +252,15 @@ def put_to_the_kept_array(bsp):
     return found
 
 
-def test_an_array_that_was_freed_names_no_array_that_has_its_memory_now(run):
-    def main(bsp):
-        x = bsp.zeros(8)
-        bsp.sync()
-        bsp.pop_reg(x)
-        bsp.sync()
-        bsp.zeros(8), bsp.zeros(8)
-        bsp.sync()
-        with pytest.raises(bsplib.RegistrationError):
-            bsp.put(right(bsp), np.ones(8), x)
-
-    run(main)
+def test_an_array_that_was_freed_names_no_array_that_has_its_memory_now(bsp):
+    x = bsp.zeros(8)
+    bsp.sync()
+    bsp.pop_reg(x)
+    bsp.sync()
+    bsp.zeros(8), bsp.zeros(8)
+    bsp.sync()
+    with pytest.raises(bsplib.RegistrationError):
+        bsp.put(right(bsp), np.ones(8), x)
 
 
 TRUE = (True, np.True_, np.array(True), [True, False], np.array([[True], [False]]))
@@ -303,14 +290,12 @@ def test_a_sum_of_truth_values_is_their_number(run, nprocs, op):
                 assert total == count[number // 10]
 
 
-def test_a_sum_of_truth_values_and_numbers_counts_the_true_ones(run, nprocs):
-    def main(bsp):
-        last = bsp.pid == bsp.nprocs - 1
-        return bsp.allreduce(5 if last else True), bsp.allreduce(
-            np.full(2, 5) if last else np.ones(2, bool)
-        ).tolist()
-
-    assert run(main) == [(nprocs + 4, [nprocs + 4] * 2)] * nprocs
+def test_a_sum_of_truth_values_and_numbers_counts_the_true_ones(bsp):
+    last = bsp.pid == bsp.nprocs - 1
+    assert bsp.allreduce(5 if last else True) == bsp.nprocs + 4
+    assert (
+        bsp.allreduce(np.full(2, 5) if last else np.ones(2, bool)).tolist() == [bsp.nprocs + 4] * 2
+    )
 
 
 def test_other_operations_on_truth_values_give_truth_values(run, nprocs):
@@ -356,28 +341,25 @@ def test_comparing_finds_what_the_core_encodes_in_another_way(backend, nprocs, m
         bsplib.run(main, nprocs=nprocs, backend=backend)
 
 
-def test_what_numpy_cannot_hold_is_an_error_in_a_sentence(run):
-    def main(bsp):
-        x, many = bsp.push_reg(np.zeros(4)), np.zeros((1,) * 40)
-        bsp.sync()
-        with pytest.raises(bsplib.BoundsError, match="fall outside 'x'"):
-            bsp.get(0, x, offset=0, count=2**60)
-        new = bsp.zeros(4)
-        with pytest.raises(bsplib.BoundsError, match="no array has"):
-            bsp.get(0, new, offset=0, count=2**60)
-        for call in (bsp.push_reg, lambda array: bsp.zeros(array.shape)):
-            with pytest.raises(bsplib.ShapeError, match="40 axes"):
-                call(many)
-        with pytest.raises(bsplib.PlaceError, match="41 axes"):
-            bsp.put(0, 1.0, x.reshape((1,) * 40 + (4,)))
-        with pytest.raises(bsplib.BoundsError, match="do not broadcast"):
-            bsp.put(0, many, x)
-        with pytest.raises(bsplib.DtypeError, match="0 bytes"):
-            bsp.push_reg(np.zeros(3, []))
-        with pytest.raises(bsplib.DtypeError, match="0 bytes"):
-            bsp.zeros(3, "S0")
-
-    run(main)
+def test_what_numpy_cannot_hold_is_an_error_in_a_sentence(bsp):
+    x, many = bsp.push_reg(np.zeros(4)), np.zeros((1,) * 40)
+    bsp.sync()
+    with pytest.raises(bsplib.BoundsError, match="fall outside 'x'"):
+        bsp.get(0, x, offset=0, count=2**60)
+    new = bsp.zeros(4)
+    with pytest.raises(bsplib.BoundsError, match="no array has"):
+        bsp.get(0, new, offset=0, count=2**60)
+    for call in (bsp.push_reg, lambda array: bsp.zeros(array.shape)):
+        with pytest.raises(bsplib.ShapeError, match="40 axes"):
+            call(many)
+    with pytest.raises(bsplib.PlaceError, match="41 axes"):
+        bsp.put(0, 1.0, x.reshape((1,) * 40 + (4,)))
+    with pytest.raises(bsplib.BoundsError, match="do not broadcast"):
+        bsp.put(0, many, x)
+    with pytest.raises(bsplib.DtypeError, match="0 bytes"):
+        bsp.push_reg(np.zeros(3, []))
+    with pytest.raises(bsplib.DtypeError, match="0 bytes"):
+        bsp.zeros(3, "S0")
 
 
 @pytest.mark.procs(1)

@@ -10,52 +10,42 @@ def left(bsp):
     return (bsp.pid - 1) % bsp.nprocs
 
 
-def test_get_returns_a_new_array_that_is_valid_after_the_sync(run, nprocs):
-    def main(bsp):
-        x = bsp.array([bsp.pid, 10])
-        bsp.sync()
-        got = bsp.get(left(bsp), x)
-        bsp.sync()
-        return got.tolist(), got.dtype == x.dtype, got is not x
-
-    assert run(main) == [([(pid - 1) % nprocs, 10], True, True) for pid in range(nprocs)]
-
-
-def test_get_writes_into_the_destination_and_returns_it(run, nprocs):
-    def main(bsp):
-        x = bsp.array([bsp.pid, 10])
-        mine = np.full(4, -1)
-        view = mine[1:3]
-        same = bsp.get(left(bsp), x, view) is view
-        before = mine.tolist()
-        bsp.sync()
-        return same, before, mine.tolist()
-
-    expected = [(True, [-1] * 4, [-1, (pid - 1) % nprocs, 10, -1]) for pid in range(nprocs)]
-    assert run(main) == expected
+def test_get_returns_a_new_array_that_is_valid_after_the_sync(bsp):
+    x = bsp.array([bsp.pid, 10])
+    bsp.sync()
+    got = bsp.get(left(bsp), x)
+    bsp.sync()
+    assert got.tolist() == [(bsp.pid - 1) % bsp.nprocs, 10]
+    assert got.dtype == x.dtype
+    assert got is not x
 
 
-def test_get_reads_what_stands_there_at_the_end_of_the_superstep(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros(1, int)
-        bsp.sync()
-        got = bsp.get(left(bsp), x)
-        x[0] = bsp.pid + 1  # after the call, before the sync
-        bsp.sync()
-        return int(got[0])
+def test_get_writes_into_the_destination_and_returns_it(bsp):
+    x = bsp.array([bsp.pid, 10])
+    mine = np.full(4, -1)
+    view = mine[1:3]
+    same = bsp.get(left(bsp), x, view) is view
+    before = mine.tolist()
+    bsp.sync()
+    expected = [(True, [-1] * 4, [-1, (pid - 1) % bsp.nprocs, 10, -1]) for pid in range(bsp.nprocs)]
+    assert (same, before, mine.tolist()) == expected[bsp.pid]
 
-    assert run(main) == [(pid - 1) % nprocs + 1 for pid in range(nprocs)]
+
+def test_get_reads_what_stands_there_at_the_end_of_the_superstep(bsp):
+    x = bsp.zeros(1, int)
+    bsp.sync()
+    got = bsp.get(left(bsp), x)
+    x[0] = bsp.pid + 1  # after the call, before the sync
+    bsp.sync()
+    assert int(got[0]) == (bsp.pid - 1) % bsp.nprocs + 1
 
 
 @pytest.mark.every_count
-def test_all_gets_read_before_any_get_writes(run, nprocs):
-    def main(bsp):
-        x = bsp.array([bsp.pid])
-        bsp.get(left(bsp), x, x)  # a rotation without a second array
-        bsp.sync()
-        return int(x[0])
-
-    assert run(main) == [(pid - 1) % nprocs for pid in range(nprocs)]
+def test_all_gets_read_before_any_get_writes(bsp):
+    x = bsp.array([bsp.pid])
+    bsp.get(left(bsp), x, x)  # a rotation without a second array
+    bsp.sync()
+    assert int(x[0]) == (bsp.pid - 1) % bsp.nprocs
 
 
 @pytest.mark.parametrize("words", [False, True], ids=["get", "get_at"])
@@ -83,76 +73,57 @@ def test_who_gets_into_an_array_answers_with_what_it_held_before(run, nprocs, wo
     assert run(main)[0] == [{10 * (turn + 1) + asked} for turn in range(3)]
 
 
-def test_destinations_are_written_in_program_order(run, nprocs):
-    def main(bsp):
-        x = bsp.array([bsp.pid])
-        mine = np.empty(1, int)
-        for pid in [*range(bsp.nprocs), 0]:
-            bsp.get(pid, x, mine)
-        bsp.sync()
-        return int(mine[0])
-
-    assert run(main) == [0] * nprocs
+def test_destinations_are_written_in_program_order(bsp):
+    x = bsp.array([bsp.pid])
+    mine = np.empty(1, int)
+    for pid in [*range(bsp.nprocs), 0]:
+        bsp.get(pid, x, mine)
+    bsp.sync()
+    assert int(mine[0]) == 0
 
 
 @pytest.mark.procs(1, 2, 4)
 @pytest.mark.parametrize("size", [127, 128, 129, 300_000], ids="n={}".format)
-def test_gets_of_any_size_arrive_whole(run, nprocs, size):
-    def main(bsp):
-        x = bsp.array(np.arange(size) + bsp.pid)
-        got = bsp.get(left(bsp), x)
-        bsp.sync()
-        return bool((got == np.arange(size) + left(bsp)).all())
-
-    assert run(main) == [True] * nprocs
+def test_gets_of_any_size_arrive_whole(bsp, size):
+    x = bsp.array(np.arange(size) + bsp.pid)
+    got = bsp.get(left(bsp), x)
+    bsp.sync()
+    assert (got == np.arange(size) + left(bsp)).all()
 
 
-def test_many_gets_of_one_process_from_many(run, nprocs):
-    def main(bsp):
-        x = bsp.array(np.arange(50) * 100 + bsp.pid)
-        got = [
-            [bsp.get(pid, x[place : place + 1]) for place in range(50)] for pid in range(bsp.nprocs)
-        ]
-        bsp.sync()
-        return [[int(one[0]) for one in row] for row in got]
-
-    expected = [[place * 100 + pid for place in range(50)] for pid in range(nprocs)]
-    assert run(main) == [expected] * nprocs
+def test_many_gets_of_one_process_from_many(bsp):
+    x = bsp.array(np.arange(50) * 100 + bsp.pid)
+    got = [[bsp.get(pid, x[place : place + 1]) for place in range(50)] for pid in range(bsp.nprocs)]
+    bsp.sync()
+    assert [[int(one[0]) for one in row] for row in got] == [
+        [place * 100 + pid for place in range(50)] for pid in range(bsp.nprocs)
+    ]
 
 
 # -- destinations -------------------------------------------------------------------------
 
 
-def test_a_destination_may_have_gaps_and_another_dtype(run):
-    def main(bsp):
-        x = bsp.array(np.arange(3, dtype=np.int32))
-        mine = np.zeros((3, 2))
-        bsp.get(left(bsp), x, mine[::-1, 1])
-        bsp.sync()
-        return mine.tolist()
-
-    assert all(result == [[0, 2], [0, 1], [0, 0]] for result in run(main))
+def test_a_destination_may_have_gaps_and_another_dtype(bsp):
+    x = bsp.array(np.arange(3, dtype=np.int32))
+    mine = np.zeros((3, 2))
+    bsp.get(left(bsp), x, mine[::-1, 1])
+    bsp.sync()
+    assert mine.tolist() == [[0, 2], [0, 1], [0, 0]]
 
 
 @pytest.mark.procs(2)
 @pytest.mark.parametrize("shape", [(2,), (4,), (1, 3), (3, 1), ()], ids=str)
-def test_a_destination_of_another_shape_is_an_error_that_names_both(run, shape):
-    def main(bsp):
-        x = bsp.zeros(3)
-        bsp.sync()
-        bsp.get(0, x, np.zeros(shape))
-
-    with pytest.raises(bsplib.PlaceError, match=r"^get: the destination has shape .* shape \(3,\)"):
-        run(main)
+@pytest.mark.raises(bsplib.PlaceError, match=r"^get: the destination has shape .* shape \(3,\)")
+def test_a_destination_of_another_shape_is_an_error_that_names_both(bsp, shape):
+    x = bsp.zeros(3)
+    bsp.sync()
+    bsp.get(0, x, np.zeros(shape))
 
 
 @pytest.mark.procs(2)
-def test_a_read_only_destination_is_an_error(run):
-    def main(bsp):
-        bsp.get(0, bsp.zeros(1), np.frombuffer(b"12345678"))
-
-    with pytest.raises(bsplib.PlaceError, match=r"get: the destination .* is no writable array"):
-        run(main)
+@pytest.mark.raises(bsplib.PlaceError, match=r"get: the destination .* is no writable array")
+def test_a_read_only_destination_is_an_error(bsp):
+    bsp.get(0, bsp.zeros(1), np.frombuffer(b"12345678"))
 
 
 @pytest.mark.procs(2)
@@ -180,13 +151,10 @@ def test_a_destination_that_cannot_take_the_values_names_both_dtypes(run, source
         lambda bsp, x: bsp.get(0, x, at=np.s_[2:2]),
     ],
 )
-def test_a_get_of_no_elements_does_nothing(run, get):
-    def main(bsp):
-        x = bsp.zeros(5)
-        bsp.sync()
-        return get(bsp, x).size  # and nothing is pending at the end
-
-    assert set(run(main)) == {0}
+def test_a_get_of_no_elements_does_nothing(bsp, get):
+    x = bsp.zeros(5)
+    bsp.sync()
+    assert get(bsp, x).size == 0
 
 
 # -- errors ------------------------------------------------------------------------------
@@ -202,24 +170,18 @@ def test_a_get_from_no_process_of_the_group_is_an_error(run, nprocs, which):
         run(lambda bsp: bsp.get(pid, bsp.zeros(1)))
 
 
-def test_a_get_with_an_offset_needs_a_destination_for_its_length(run):
-    def main(bsp):
-        bsp.get(0, bsp.zeros(3), offset=1)
-
-    with pytest.raises(bsplib.PlaceError, match=r"get: give dst=, whose shape says how many"):
-        run(main)
+@pytest.mark.raises(bsplib.PlaceError, match=r"get: give dst=, whose shape says how many")
+def test_a_get_with_an_offset_needs_a_destination_for_its_length(bsp):
+    bsp.get(0, bsp.zeros(3), offset=1)
 
 
-def test_a_failed_get_leaves_nothing_behind(run):
-    def main(bsp):
-        x = bsp.zeros(3)
-        bsp.sync()
-        for wrong in ({"offset": 3}, {"offset": -1}, {"at": np.s_[5]}):
-            with pytest.raises(bsplib.UsageError, match=r"^get: "):
-                bsp.get(0, x, np.zeros(1), **wrong)
-        return x.tolist()
-
-    assert all(result == [0, 0, 0] for result in run(main))
+def test_a_failed_get_leaves_nothing_behind(bsp):
+    x = bsp.zeros(3)
+    bsp.sync()
+    for wrong in ({"offset": 3}, {"offset": -1}, {"at": np.s_[5]}):
+        with pytest.raises(bsplib.UsageError, match=r"^get: "):
+            bsp.get(0, x, np.zeros(1), **wrong)
+    assert x.tolist() == [0, 0, 0]
 
 
 # -- bounds that are known at the sync only ---------------------------------------------------
@@ -266,19 +228,17 @@ def test_nothing_is_written_where_a_put_of_the_superstep_is_out_of_bounds(run, t
 
 
 @pytest.mark.procs(2)
-def test_an_offset_counts_in_c_order_in_a_reversed_array_that_has_more_rows_there(run):
-    def main(bsp):
-        x = bsp.zeros((2 + 2 * bsp.pid, 3), int)
-        x[...] = np.arange(x.size).reshape(x.shape)
-        reversed_rows = bsp.push_reg(x[::-1])
-        bsp.sync()
-        got = np.full(4, -1)
-        if bsp.pid == 0:
-            bsp.get(1, reversed_rows, got, offset=4)
-        bsp.sync()
-        return got.tolist()
-
-    assert run(main)[0] == [7, 8, 3, 4]
+def test_an_offset_counts_in_c_order_in_a_reversed_array_that_has_more_rows_there(bsp):
+    x = bsp.zeros((2 + 2 * bsp.pid, 3), int)
+    x[...] = np.arange(x.size).reshape(x.shape)
+    reversed_rows = bsp.push_reg(x[::-1])
+    bsp.sync()
+    got = np.full(4, -1)
+    if bsp.pid == 0:
+        bsp.get(1, reversed_rows, got, offset=4)
+    bsp.sync()
+    if bsp.pid == 0:
+        assert got.tolist() == [7, 8, 3, 4]
 
 
 # -- a number of elements from an offset on -------------------------------------------------------
@@ -372,36 +332,30 @@ UNREAD = {
 
 @pytest.mark.procs(1, 2)
 @pytest.mark.parametrize("dtype", UNREAD)
-def test_a_new_destination_has_the_same_first_values_on_both_ways(run, dtype):
-    def main(bsp):
-        x = bsp.zeros(50, dtype)
+def test_a_new_destination_has_the_same_first_values_on_both_ways(bsp, dtype):
+    x = bsp.zeros(50, dtype)
+    bsp.sync()
+    found = []
+    for _ in range(2):
+        got = bsp.get(0, x)
+        found += got[[0, -1]].tolist()
         bsp.sync()
-        found = []
-        for _ in range(2):
-            got = bsp.get(0, x)
-            found += got[[0, -1]].tolist()
-            bsp.sync()
-        return found
-
-    assert all(found == [UNREAD[dtype]] * 4 for found in run(main))
+    assert found == [UNREAD[dtype]] * 4
 
 
 @pytest.mark.procs(1, 2)
-def test_a_destination_that_the_program_passes_is_not_touched_before_the_sync(run):
-    def main(bsp):
-        x, mine = bsp.zeros(3), np.ones(3)
+def test_a_destination_that_the_program_passes_is_not_touched_before_the_sync(bsp):
+    x, mine = bsp.zeros(3), np.ones(3)
+    bsp.sync()
+    found = []
+    for _ in range(2):
+        mine[:] = 1.0
+        bsp.get(0, x, mine)
+        found += mine.tolist()
         bsp.sync()
-        found = []
-        for _ in range(2):
-            mine[:] = 1.0
-            bsp.get(0, x, mine)
-            found += mine.tolist()
-            bsp.sync()
-        words = bsp.get_at(0, [0], x, np.ones(1)).tolist()
-        bsp.sync()
-        return found + words
-
-    assert all(found == [1.0] * 7 for found in run(main))
+    words = bsp.get_at(0, [0], x, np.ones(1)).tolist()
+    bsp.sync()
+    assert found + words == [1.0] * 7
 
 
 # -- at any time in the superstep ---------------------------------------------------------------
@@ -435,20 +389,17 @@ def test_gets_and_hpgets_of_a_superstep_go_into_arrays_of_every_kind(run, nprocs
             assert np.array_equal(each, expected)
 
 
-def test_an_hpget_beside_a_put_reads_what_is_not_put(run, nprocs):
-    def main(bsp):
-        x = bsp.array([float(bsp.pid), -1.0])
+def test_an_hpget_beside_a_put_reads_what_is_not_put(bsp):
+    x = bsp.array([float(bsp.pid), -1.0])
+    bsp.sync()
+    found = []
+    for step in range(3):
+        bsp.put((bsp.pid + 1) % bsp.nprocs, float(step), x, offset=1)
+        got = bsp.hpget(left(bsp), x[:1])
         bsp.sync()
-        found = []
-        for step in range(3):
-            bsp.put((bsp.pid + 1) % nprocs, float(step), x, offset=1)
-            got = bsp.hpget(left(bsp), x[:1])
-            bsp.sync()
-            found.append((float(got[0]), float(x[1])))
-        return found
-
-    expected = [[((pid - 1) % nprocs, step) for step in range(3)] for pid in range(nprocs)]
-    assert run(main) == expected
+        found.append((float(got[0]), float(x[1])))
+    expected = [[((pid - 1) % bsp.nprocs, step) for step in range(3)] for pid in range(bsp.nprocs)]
+    assert found == expected[bsp.pid]
 
 
 def test_an_hpget_into_shared_memory_is_written_once(nprocs):

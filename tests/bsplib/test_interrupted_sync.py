@@ -59,61 +59,52 @@ def test_main_cannot_return_after_an_interrupted_sync(run):
 
 @pytest.mark.procs(2)
 @pytest.mark.real_processes
-def test_a_signal_in_a_sync_ends_the_use_of_the_group(run):
-    def main(bsp):
-        if bsp.pid == 0:
+@pytest.mark.raises(bsplib.PartitionError, match=f"send: {WHY.format('Over')}")
+def test_a_signal_in_a_sync_ends_the_use_of_the_group(bsp):
+    if bsp.pid == 0:
 
-            def handle(number, frame):
-                while frame is not None and frame.f_code.co_name != "wait_for":
-                    frame = frame.f_back
-                if frame is not None:  # it waits in the sync
-                    raise Over
+        def handle(number, frame):
+            while frame is not None and frame.f_code.co_name != "wait_for":
+                frame = frame.f_back
+            if frame is not None:  # it waits in the sync
+                raise Over
 
-            signal.signal(signal.SIGALRM, handle)
-            bsp.send(1, os.getpid())
-            bsp.sync()
-            signal.setitimer(signal.ITIMER_REAL, 1e-3, 1e-3)
-            try:
-                bsp.sync()
-            except Over:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                bsp.send(1, "lost?")
+        signal.signal(signal.SIGALRM, handle)
+        bsp.send(1, os.getpid())
         bsp.sync()
-        assert bsp.pid
-        signal.pause()  # stopped by the end of the run
-
-    with pytest.raises(bsplib.PartitionError, match=f"send: {WHY.format('Over')}"):
-        run(main)
+        signal.setitimer(signal.ITIMER_REAL, 1e-3, 1e-3)
+        try:
+            bsp.sync()
+        except Over:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            bsp.send(1, "lost?")
+    bsp.sync()
+    assert bsp.pid
+    signal.pause()  # stopped by the end of the run
 
 
 @pytest.mark.procs(2)
-def test_an_interrupted_oblsync_ends_the_use_of_the_group(run):
-    def main(bsp):
-        if bsp.pid == 0:
-            with interruption("exchange_oblivious"):
-                bsp.oblsync(0)
+@pytest.mark.raises(bsplib.PartitionError, match=f"oblsync: {WHY.format('Over')}")
+def test_an_interrupted_oblsync_ends_the_use_of_the_group(bsp):
+    if bsp.pid == 0:
+        with interruption("exchange_oblivious"):
             bsp.oblsync(0)
         bsp.oblsync(0)
-
-    with pytest.raises(bsplib.PartitionError, match=f"oblsync: {WHY.format('Over')}"):
-        run(main)
+    bsp.oblsync(0)
 
 
 @pytest.mark.procs(3)
 @pytest.mark.parametrize("name", COLLECTIVES)
-def test_a_collective_that_an_exception_has_left_ends_the_use_of_the_group(run, name):
-    def main(bsp):
-        bsp.sync()
-        x = Unreadable() if bsp.pid == bsp.nprocs - 1 else 0
-        try:
-            COLLECTIVES[name](bsp, x)
-        except Over:
-            bsp.send(0, 1)
-            raise AssertionError("the group goes on") from None
-        bsp.sync()
-
-    with pytest.raises(bsplib.PartitionError, match=f"send: {WHY.format('Over: op')}"):
-        run(main)
+@pytest.mark.raises(bsplib.PartitionError, match=f"send: {WHY.format('Over: op')}")
+def test_a_collective_that_an_exception_has_left_ends_the_use_of_the_group(bsp, name):
+    bsp.sync()
+    x = Unreadable() if bsp.pid == bsp.nprocs - 1 else 0
+    try:
+        COLLECTIVES[name](bsp, x)
+    except Over:
+        bsp.send(0, 1)
+        raise AssertionError("the group goes on") from None
+    bsp.sync()
 
 
 REFUSED = {

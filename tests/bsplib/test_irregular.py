@@ -57,45 +57,38 @@ def test_words_are_combined_into_what_is_there_in_order(run, nprocs, op):
     assert run(main) == expected_arrays(nprocs, op, 0.5).tolist()
 
 
-def test_integers_are_combined_in_their_own_dtype(run, nprocs):
-    def main(bsp):
-        x = bsp.array([0b1000, 250], np.uint8)
-        bsp.put_at(0, 0, np.uint8(1 << bsp.pid), x, op=np.bitwise_or)
-        bsp.put_at(0, 1, np.uint8(7), x, op=np.add)
-        bsp.sync()
-        return x.tolist()
-
-    together = 0b1000 | (1 << nprocs) - 1
-    assert run(main)[0] == [together, (250 + 7 * nprocs) % 256]
+def test_integers_are_combined_in_their_own_dtype(bsp):
+    x = bsp.array([0b1000, 250], np.uint8)
+    bsp.put_at(0, 0, np.uint8(1 << bsp.pid), x, op=np.bitwise_or)
+    bsp.put_at(0, 1, np.uint8(7), x, op=np.add)
+    bsp.sync()
+    together = 0b1000 | (1 << bsp.nprocs) - 1
+    if bsp.pid == 0:
+        assert x.tolist() == [together, (250 + 7 * bsp.nprocs) % 256]
 
 
-def test_words_take_their_turn_among_the_puts(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros(5, int)
-        bsp.put_at(0, [0, 1], bsp.pid + 10, x)
-        bsp.put(0, bsp.pid + 20, x, offset=1)
-        bsp.put(0, bsp.pid + 30, x, offset=2)
-        bsp.put_at(0, [2, 3], bsp.pid + 40, x)
-        bsp.put_at(0, [2, 3], 100, x, op=np.add)
-        bsp.sync()
-        return x.tolist()
-
-    last = nprocs - 1
-    assert run(main)[0] == [last + 10, last + 20, last + 140, last + 140, 0]
+def test_words_take_their_turn_among_the_puts(bsp):
+    x = bsp.zeros(5, int)
+    bsp.put_at(0, [0, 1], bsp.pid + 10, x)
+    bsp.put(0, bsp.pid + 20, x, offset=1)
+    bsp.put(0, bsp.pid + 30, x, offset=2)
+    bsp.put_at(0, [2, 3], bsp.pid + 40, x)
+    bsp.put_at(0, [2, 3], 100, x, op=np.add)
+    bsp.sync()
+    last = bsp.nprocs - 1
+    if bsp.pid == 0:
+        assert x.tolist() == [last + 10, last + 20, last + 140, last + 140, 0]
 
 
 @pytest.mark.parametrize("operation", ["put", "hpput"])
-def test_puts_of_single_words_do_what_put_at_does(run, operation):
-    def main(bsp):
-        x, y = bsp.zeros(SIZE), bsp.zeros(SIZE)
-        pids, indices, values = traffic_of(bsp.pid, bsp.nprocs, 60)
-        bsp.put_at(pids, indices, values, x)
-        for pid, index, position in zip(pids, indices, range(60), strict=True):
-            getattr(bsp, operation)(pid, values[position : position + 1], y, offset=index)
-        bsp.sync()
-        return x.tolist() == y.tolist()
-
-    assert all(run(main))
+def test_puts_of_single_words_do_what_put_at_does(bsp, operation):
+    x, y = bsp.zeros(SIZE), bsp.zeros(SIZE)
+    pids, indices, values = traffic_of(bsp.pid, bsp.nprocs, 60)
+    bsp.put_at(pids, indices, values, x)
+    for pid, index, position in zip(pids, indices, range(60), strict=True):
+        getattr(bsp, operation)(pid, values[position : position + 1], y, offset=index)
+    bsp.sync()
+    assert x.tolist() == y.tolist()
 
 
 def test_the_three_arguments_broadcast_against_each_other(run, nprocs):
@@ -117,16 +110,13 @@ def test_the_three_arguments_broadcast_against_each_other(run, nprocs):
         assert result == expected + [0] * 5
 
 
-def test_put_at_copies_at_the_call(run):
-    def main(bsp):
-        x = bsp.zeros(500, int)
-        pids, indices, values = np.full(500, bsp.pid), np.arange(500), np.arange(500)
-        bsp.put_at(pids, indices, values, x)
-        pids[:], indices[:], values[:] = 0, 0, -1
-        bsp.sync()
-        return x.tolist() == list(range(500))
-
-    assert all(run(main))
+def test_put_at_copies_at_the_call(bsp):
+    x = bsp.zeros(500, int)
+    pids, indices, values = np.full(500, bsp.pid), np.arange(500), np.arange(500)
+    bsp.put_at(pids, indices, values, x)
+    pids[:], indices[:], values[:] = 0, 0, -1
+    bsp.sync()
+    assert x.tolist() == list(range(500))
 
 
 def test_a_hundred_thousand_words_go_in_one_call(run, nprocs):
@@ -176,27 +166,22 @@ GAPS = {
 
 @pytest.mark.procs(1, 3)
 @pytest.mark.parametrize("part", GAPS.values(), ids=GAPS)
-def test_words_go_to_and_from_arrays_with_gaps(run, part):
-    def main(bsp):
-        whole = np.zeros((6, 7), int)
-        x = part(whole)
-        bsp.push_reg(x)
-        bsp.sync()
-        right = (bsp.pid + 1) % bsp.nprocs
-        indices = np.arange(x.size)
-        bsp.put_at(right, indices[::-1], indices[::-1] + 1, x)
-        bsp.put_at(right, 0, 10, x, op=np.add)
-        bsp.sync()
-        got = bsp.get_at(right, indices, x)
-        bsp.sync()
-        expected = indices + 1
-        expected[0] = 11
-        return (
-            x.reshape(-1).tolist() == got.tolist() == expected.tolist()
-            and whole.sum() == expected.sum()
-        )
-
-    assert all(run(main))
+def test_words_go_to_and_from_arrays_with_gaps(bsp, part):
+    whole = np.zeros((6, 7), int)
+    x = part(whole)
+    bsp.push_reg(x)
+    bsp.sync()
+    right = (bsp.pid + 1) % bsp.nprocs
+    indices = np.arange(x.size)
+    bsp.put_at(right, indices[::-1], indices[::-1] + 1, x)
+    bsp.put_at(right, 0, 10, x, op=np.add)
+    bsp.sync()
+    got = bsp.get_at(right, indices, x)
+    bsp.sync()
+    expected = indices + 1
+    expected[0] = 11
+    assert x.reshape(-1).tolist() == got.tolist() == expected.tolist()
+    assert whole.sum() == expected.sum()
 
 
 @pytest.mark.procs(least=2)
@@ -231,41 +216,33 @@ def test_a_process_without_the_array_may_write_into_those_of_others(run, nprocs)
 
 
 @pytest.mark.procs(least=2)
-def test_a_process_that_registered_none_cannot_be_written_to(run):
-    def main(bsp):
-        x = bsp.push_reg(None if bsp.pid == 1 else np.zeros(4))
-        bsp.sync()
-        bsp.put_at([0, 1], 0, 1.0, x)
-
-    with pytest.raises(bsplib.RegistrationError, match="put_at: process 1 registered None there"):
-        run(main)
+@pytest.mark.raises(bsplib.RegistrationError, match="put_at: process 1 registered None there")
+def test_a_process_that_registered_none_cannot_be_written_to(bsp):
+    x = bsp.push_reg(None if bsp.pid == 1 else np.zeros(4))
+    bsp.sync()
+    bsp.put_at([0, 1], 0, 1.0, x)
 
 
-def test_words_for_an_array_that_was_just_made_arrive(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros(bsp.nprocs, int)
-        bsp.put_at(np.arange(bsp.nprocs), bsp.pid, bsp.pid + 1, x)
-        got = bsp.get_at(np.arange(bsp.nprocs), 0, x)
-        bsp.sync()
-        return x.tolist(), got.tolist()
-
-    assert run(main) == [(list(range(1, nprocs + 1)), [0] * nprocs)] * nprocs
+def test_words_for_an_array_that_was_just_made_arrive(bsp):
+    x = bsp.zeros(bsp.nprocs, int)
+    bsp.put_at(np.arange(bsp.nprocs), bsp.pid, bsp.pid + 1, x)
+    got = bsp.get_at(np.arange(bsp.nprocs), 0, x)
+    bsp.sync()
+    assert (x.tolist(), got.tolist()) == (list(range(1, bsp.nprocs + 1)), [0] * bsp.nprocs)
 
 
 # -- get_at -------------------------------------------------------------------------------------
 
 
-def test_words_are_read_in_the_shape_of_the_arguments(run, nprocs):
-    def main(bsp):
-        x = bsp.array(1000 * bsp.pid + np.arange(SIZE))
-        rng = np.random.default_rng(bsp.pid)
-        pids, indices = rng.integers(bsp.nprocs, size=(7, 1)), rng.integers(SIZE, size=(2, 1, 9))
-        bsp.sync()
-        got = bsp.get_at(pids, indices, x)
-        bsp.sync()
-        return got.dtype == x.dtype and got.tolist() == (1000 * pids + indices).tolist()
-
-    assert run(main) == [True] * nprocs
+def test_words_are_read_in_the_shape_of_the_arguments(bsp):
+    x = bsp.array(1000 * bsp.pid + np.arange(SIZE))
+    rng = np.random.default_rng(bsp.pid)
+    pids, indices = rng.integers(bsp.nprocs, size=(7, 1)), rng.integers(SIZE, size=(2, 1, 9))
+    bsp.sync()
+    got = bsp.get_at(pids, indices, x)
+    bsp.sync()
+    assert got.dtype == x.dtype
+    assert got.tolist() == (1000 * pids + indices).tolist()
 
 
 def test_single_words_are_read_as_arrays_without_axes(run):
@@ -280,57 +257,48 @@ def test_single_words_are_read_as_arrays_without_axes(run):
     assert results == [((), len(results) - 0.5)] * len(results)
 
 
-def test_words_are_read_into_the_array_that_is_given(run):
-    def main(bsp):
-        x = bsp.array(np.arange(10) + 100 * bsp.pid)
-        bsp.sync()
-        whole = np.zeros((4, 6))
-        out = whole[::2, 1:4]
-        returned = bsp.get_at(0, [[1, 2, 3], [9, 0, 0]], x, out)
-        untouched = not whole.any()
-        bsp.sync()
-        return returned is out, untouched, out.tolist(), float(whole.sum())
-
-    assert all(result == (True, True, [[1, 2, 3], [9, 0, 0]], 15.0) for result in run(main))
-
-
-def test_words_are_read_before_any_put_writes(run):
-    def main(bsp):
-        x = bsp.array([1, 2, 3])
-        bsp.sync()
-        got = bsp.get_at(0, [0, 1, 2], x)
-        bsp.put_at(0, [0, 1, 2], 9, x)
-        bsp.sync()
-        return got.tolist()
-
-    assert all(result == [1, 2, 3] for result in run(main))
+def test_words_are_read_into_the_array_that_is_given(bsp):
+    x = bsp.array(np.arange(10) + 100 * bsp.pid)
+    bsp.sync()
+    whole = np.zeros((4, 6))
+    out = whole[::2, 1:4]
+    returned = bsp.get_at(0, [[1, 2, 3], [9, 0, 0]], x, out)
+    untouched = not whole.any()
+    bsp.sync()
+    assert returned is out
+    assert untouched
+    assert out.tolist() == [[1, 2, 3], [9, 0, 0]]
+    assert whole.sum() == 15.0
 
 
-def test_gets_and_words_are_written_in_program_order(run):
-    def main(bsp):
-        x = bsp.array([1, 2, 3])
-        out = np.zeros(3, int)
-        bsp.sync()
-        bsp.get_at(0, [0, 0, 0], x, out)
-        bsp.get(0, x[1:], out[1:])
-        bsp.get_at(0, [1], x, out[2:])
-        bsp.sync()
-        return out.tolist()
-
-    assert all(result == [1, 2, 2] for result in run(main))
+def test_words_are_read_before_any_put_writes(bsp):
+    x = bsp.array([1, 2, 3])
+    bsp.sync()
+    got = bsp.get_at(0, [0, 1, 2], x)
+    bsp.put_at(0, [0, 1, 2], 9, x)
+    bsp.sync()
+    assert got.tolist() == [1, 2, 3]
 
 
-def test_the_indices_of_get_at_are_copied_at_the_call(run):
-    def main(bsp):
-        x = bsp.array(np.arange(500))
-        bsp.sync()
-        indices = np.arange(500)
-        got = bsp.get_at(0, indices, x)
-        indices[:] = 0
-        bsp.sync()
-        return got.tolist() == list(range(500))
+def test_gets_and_words_are_written_in_program_order(bsp):
+    x = bsp.array([1, 2, 3])
+    out = np.zeros(3, int)
+    bsp.sync()
+    bsp.get_at(0, [0, 0, 0], x, out)
+    bsp.get(0, x[1:], out[1:])
+    bsp.get_at(0, [1], x, out[2:])
+    bsp.sync()
+    assert out.tolist() == [1, 2, 2]
 
-    assert all(run(main))
+
+def test_the_indices_of_get_at_are_copied_at_the_call(bsp):
+    x = bsp.array(np.arange(500))
+    bsp.sync()
+    indices = np.arange(500)
+    got = bsp.get_at(0, indices, x)
+    indices[:] = 0
+    bsp.sync()
+    assert got.tolist() == list(range(500))
 
 
 def test_a_register_of_many_kinds_of_values_is_read_and_written(run):
@@ -354,18 +322,15 @@ def test_a_register_of_many_kinds_of_values_is_read_and_written(run):
 # -- nothing at all -------------------------------------------------------------------------------
 
 
-def test_no_words_are_legal_and_do_nothing(run):
-    def main(bsp):
-        x = bsp.zeros(3)
-        bsp.put_at([], [], [], x)
-        bsp.put_at(0, [], 1.0, x)
-        bsp.put_at(np.zeros((0, 2), int), 1, 1.0, x, op=np.add)
-        first, second = bsp.get_at([], [], x), bsp.get_at(0, np.zeros((2, 0), int), x)
-        bsp.sync()
-        bsp.oblsync(0)
-        return x.tolist(), first.shape, second.shape
-
-    assert all(result == ([0, 0, 0], (0,), (2, 0)) for result in run(main))
+def test_no_words_are_legal_and_do_nothing(bsp):
+    x = bsp.zeros(3)
+    bsp.put_at([], [], [], x)
+    bsp.put_at(0, [], 1.0, x)
+    bsp.put_at(np.zeros((0, 2), int), 1, 1.0, x, op=np.add)
+    first, second = bsp.get_at([], [], x), bsp.get_at(0, np.zeros((2, 0), int), x)
+    bsp.sync()
+    bsp.oblsync(0)
+    assert (x.tolist(), first.shape, second.shape) == ([0, 0, 0], (0,), (2, 0))
 
 
 # -- what is refused ------------------------------------------------------------------------------
@@ -426,14 +391,11 @@ def test_pids_are_those_of_the_group(run, operation, pid):
 
 
 @pytest.mark.procs(least=2)
-def test_an_index_beyond_an_array_is_found_in_an_oblivious_superstep_too(run):
-    def main(bsp):
-        x = bsp.zeros(4)
-        bsp.put_at(bsp.pid, 4, 1.0, x)
-        bsp.oblsync(1)
-
-    with pytest.raises(bsplib.BoundsError, match=r"put: index 4 from process \d lie outside"):
-        run(main)
+@pytest.mark.raises(bsplib.BoundsError, match=r"put: index 4 from process \d lie outside")
+def test_an_index_beyond_an_array_is_found_in_an_oblivious_superstep_too(bsp):
+    x = bsp.zeros(4)
+    bsp.put_at(bsp.pid, 4, 1.0, x)
+    bsp.oblsync(1)
 
 
 def refusals():
@@ -516,14 +478,11 @@ REFUSALS = refusals()
 
 
 @pytest.mark.procs(2)
-def test_strings_that_would_be_cut_when_they_are_combined_are_refused(run):
-    def main(bsp):
-        x = bsp.zeros(1, "U3")
-        bsp.sync()
-        bsp.put_at(0, 0, "cd", x, op="sum")
-
-    with pytest.raises(bsplib.DtypeError, match=r"put_at: .*add.* makes <U6 of <U3, which is not"):
-        run(main)
+@pytest.mark.raises(bsplib.DtypeError, match=r"put_at: .*add.* makes <U6 of <U3, which is not")
+def test_strings_that_would_be_cut_when_they_are_combined_are_refused(bsp):
+    x = bsp.zeros(1, "U3")
+    bsp.sync()
+    bsp.put_at(0, 0, "cd", x, op="sum")
 
 
 @pytest.mark.procs(2)
@@ -539,30 +498,24 @@ def test_a_call_that_names_no_words_is_refused(run, call, error, words):
 
 
 @pytest.mark.procs(least=2)
-def test_a_pushed_array_takes_words_from_the_next_superstep_on(run):
-    def main(bsp):
-        x = np.zeros(4)
-        bsp.push_reg(x)
-        bsp.put_at(0, 0, 1.0, x)
-
-    with pytest.raises(bsplib.RegistrationError, match="takes effect at the next sync"):
-        run(main)
+@pytest.mark.raises(bsplib.RegistrationError, match="takes effect at the next sync")
+def test_a_pushed_array_takes_words_from_the_next_superstep_on(bsp):
+    x = np.zeros(4)
+    bsp.push_reg(x)
+    bsp.put_at(0, 0, 1.0, x)
 
 
 # -- what it counts -------------------------------------------------------------------------------
 
 
-def test_for_an_oblsync_there_is_one_message_a_destination(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros(100, int)
-        bsp.sync()
-        everybody = np.repeat(np.arange(bsp.nprocs), 50)
-        bsp.put_at(everybody, np.tile(np.arange(50), bsp.nprocs), 1, x, op=np.add)
-        bsp.put_at(bsp.pid, [60, 61], 5, x)
-        bsp.oblsync(bsp.nprocs + 1)
-        return int(x[:50].sum()), x[60:62].tolist()
-
-    assert run(main) == [(50 * nprocs, [5, 5])] * nprocs
+def test_for_an_oblsync_there_is_one_message_a_destination(bsp):
+    x = bsp.zeros(100, int)
+    bsp.sync()
+    everybody = np.repeat(np.arange(bsp.nprocs), 50)
+    bsp.put_at(everybody, np.tile(np.arange(50), bsp.nprocs), 1, x, op=np.add)
+    bsp.put_at(bsp.pid, [60, 61], 5, x)
+    bsp.oblsync(bsp.nprocs + 1)
+    assert (int(x[:50].sum()), x[60:62].tolist()) == (50 * bsp.nprocs, [5, 5])
 
 
 @pytest.mark.procs(least=2)
@@ -612,34 +565,28 @@ def test_hp_transfers_do_what_plain_ones_do(run):
     assert run(main, False) == run(main, True)
 
 
-def test_an_hpput_counts_for_an_oblsync_like_a_put(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros(5000)
-        bsp.sync()
-        large, one = np.full(4000, 2.0), np.ones(1)
-        right = (bsp.pid + 1) % bsp.nprocs
-        bsp.hpput(right, large, x[:4000])
-        bsp.hpput(right, one, x, offset=4999)
-        bsp.hpput(right, np.zeros(0), x[:0])
-        bsp.oblsync(2)
-        return float(x.sum())
-
-    assert run(main) == [8001.0] * nprocs
+def test_an_hpput_counts_for_an_oblsync_like_a_put(bsp):
+    x = bsp.zeros(5000)
+    bsp.sync()
+    large, one = np.full(4000, 2.0), np.ones(1)
+    right = (bsp.pid + 1) % bsp.nprocs
+    bsp.hpput(right, large, x[:4000])
+    bsp.hpput(right, one, x, offset=4999)
+    bsp.hpput(right, np.zeros(0), x[:0])
+    bsp.oblsync(2)
+    assert float(x.sum()) == 8001.0
 
 
 @pytest.mark.procs(2, 3)
-def test_an_hpput_too_few_for_an_oblsync_is_an_error(run):
-    def main(bsp):
-        x = bsp.zeros(4)
-        bsp.sync()
-        bsp.hpput((bsp.pid + 1) % bsp.nprocs, np.ones(4), x)
-        bsp.oblsync(2)
-
-    with pytest.raises(
-        bsplib.SyncMismatchError,
-        match=r"^oblsync waits for 2 messages .*: they sent 1 \[process 0, ",
-    ):
-        run(main)
+@pytest.mark.raises(
+    bsplib.SyncMismatchError,
+    match=r"^oblsync waits for 2 messages .*: they sent 1 \[process 0, ",
+)
+def test_an_hpput_too_few_for_an_oblsync_is_an_error(bsp):
+    x = bsp.zeros(4)
+    bsp.sync()
+    bsp.hpput((bsp.pid + 1) % bsp.nprocs, np.ones(4), x)
+    bsp.oblsync(2)
 
 
 @pytest.mark.procs(1, 2)
@@ -662,56 +609,47 @@ def test_errors_of_hp_transfers_say_hp(run, operation):
 # -- scope ----------------------------------------------------------------------------------------
 
 
-def test_arrays_of_a_scope_live_until_the_sync_after_it(run, nprocs):
-    def main(bsp):
-        kept = bsp.zeros(2, int)
+def test_arrays_of_a_scope_live_until_the_sync_after_it(bsp):
+    kept = bsp.zeros(2, int)
+    with bsp.scope():
+        x = bsp.zeros(bsp.nprocs, int)
+        y = bsp.array([bsp.pid])
+        bsp.put_at(np.arange(bsp.nprocs), bsp.pid, bsp.pid, x)
+        bsp.sync()
+        got = bsp.get_at(np.arange(bsp.nprocs), 0, y)
+        bsp.put(bsp.pid, x[:1], kept)
+    bsp.sync()
+    bsp.put_at(bsp.pid, [1], 5, kept)  # it is still there
+    bsp.sync()
+    assert (got.tolist(), kept.tolist()) == (list(range(bsp.nprocs)), [0, 5])
+
+
+@pytest.mark.raises(bsplib.RegistrationError, match="put_at: the array is not registered")
+def test_an_array_of_a_scope_is_not_registered_after_it(bsp):
+    with bsp.scope():
+        x = bsp.zeros(3)
+    bsp.sync()
+    bsp.put_at(0, 0, 1.0, x)
+
+
+def test_scopes_nest_and_let_pop_reg_and_errors_pass(bsp):
+    with bsp.scope():
+        outer = bsp.zeros(3, int)
         with bsp.scope():
-            x = bsp.zeros(bsp.nprocs, int)
-            y = bsp.array([bsp.pid])
-            bsp.put_at(np.arange(bsp.nprocs), bsp.pid, bsp.pid, x)
-            bsp.sync()
-            got = bsp.get_at(np.arange(bsp.nprocs), 0, y)
-            bsp.put(bsp.pid, x[:1], kept)
+            inner = bsp.zeros(3, int)
+            bsp.pop_reg(inner)
         bsp.sync()
-        bsp.put_at(bsp.pid, [1], 5, kept)  # it is still there
+        bsp.put_at(bsp.pid, 0, 1, outer)
         bsp.sync()
-        return got.tolist(), kept.tolist()
-
-    assert run(main) == [(list(range(nprocs)), [0, 5])] * nprocs
-
-
-def test_an_array_of_a_scope_is_not_registered_after_it(run):
-    def main(bsp):
+        first = int(outer[0])
+    try:
         with bsp.scope():
-            x = bsp.zeros(3)
-        bsp.sync()
-        bsp.put_at(0, 0, 1.0, x)
-
-    with pytest.raises(bsplib.RegistrationError, match="put_at: the array is not registered"):
-        run(main)
-
-
-def test_scopes_nest_and_let_pop_reg_and_errors_pass(run):
-    def main(bsp):
-        with bsp.scope():
-            outer = bsp.zeros(3, int)
-            with bsp.scope():
-                inner = bsp.zeros(3, int)
-                bsp.pop_reg(inner)
-            bsp.sync()
-            bsp.put_at(bsp.pid, 0, 1, outer)
-            bsp.sync()
-            first = int(outer[0])
-        try:
-            with bsp.scope():
-                bsp.zeros(3)
-                raise KeyError  # noqa: TRY301  # what is tested
-        except KeyError:
-            pass
-        bsp.sync()
-        return first
-
-    assert set(run(main)) == {1}
+            bsp.zeros(3)
+            raise KeyError  # noqa: TRY301  # what is tested
+    except KeyError:
+        pass
+    bsp.sync()
+    assert first == 1
 
 
 # -- index arrays for axes, and whole rows ---------------------------------------------------------
@@ -785,69 +723,60 @@ def test_a_single_row_and_a_single_value_are_broadcast(run):
 
 
 @pytest.mark.procs(1, 3)
-def test_rows_are_combined_with_an_op_in_the_order_of_the_processes(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros((3, 2), int)
-        bsp.sync()
-        bsp.put_at(0, ([1, 1, 2],), [[1, 10], [2, 20], [3, 30]], x, op=np.add)
-        bsp.sync()
-        return x.tolist()
-
-    assert run(main)[0] == [[0, 0], [3 * nprocs, 30 * nprocs], [3 * nprocs, 30 * nprocs]]
-
-
-@pytest.mark.procs(2, 3)
-def test_index_arrays_count_in_the_shape_there(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros((2, 2 + bsp.pid), int)
-        bsp.sync()
-        everyone = np.arange(bsp.nprocs)
-        if bsp.pid == 0:
-            bsp.put_at(everyone, (1, everyone + 1), everyone + 5, x)
-        bsp.sync()
-        got = bsp.get_at(everyone, (1, everyone + 1), x)
-        bsp.sync()
-        return x[1, -1], x.sum(), got.tolist()
-
-    assert run(main) == [
-        (5 + pid, 5 + pid, [5 + k for k in range(nprocs)]) for pid in range(nprocs)
-    ]
+def test_rows_are_combined_with_an_op_in_the_order_of_the_processes(bsp):
+    x = bsp.zeros((3, 2), int)
+    bsp.sync()
+    bsp.put_at(0, ([1, 1, 2],), [[1, 10], [2, 20], [3, 30]], x, op=np.add)
+    bsp.sync()
+    if bsp.pid == 0:
+        assert x.tolist() == [
+            [0, 0],
+            [3 * bsp.nprocs, 30 * bsp.nprocs],
+            [3 * bsp.nprocs, 30 * bsp.nprocs],
+        ]
 
 
 @pytest.mark.procs(2, 3)
-def test_rows_of_one_length_may_be_many_or_few_on_a_process(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros((bsp.pid + 1, 2), int)
-        bsp.sync()
-        everyone = np.arange(bsp.nprocs)
-        bsp.put_at(everyone, (everyone,), [3, 4], x)
-        bsp.sync()
-        return x[-1].tolist(), int(x.sum())
+def test_index_arrays_count_in_the_shape_there(bsp):
+    x = bsp.zeros((2, 2 + bsp.pid), int)
+    bsp.sync()
+    everyone = np.arange(bsp.nprocs)
+    if bsp.pid == 0:
+        bsp.put_at(everyone, (1, everyone + 1), everyone + 5, x)
+    bsp.sync()
+    got = bsp.get_at(everyone, (1, everyone + 1), x)
+    bsp.sync()
+    assert x[1, -1] == 5 + bsp.pid
+    assert x.sum() == 5 + bsp.pid
+    assert got.tolist() == [5 + k for k in range(bsp.nprocs)]
 
-    assert run(main) == [([3, 4], 7)] * nprocs
+
+@pytest.mark.procs(2, 3)
+def test_rows_of_one_length_may_be_many_or_few_on_a_process(bsp):
+    x = bsp.zeros((bsp.pid + 1, 2), int)
+    bsp.sync()
+    everyone = np.arange(bsp.nprocs)
+    bsp.put_at(everyone, (everyone,), [3, 4], x)
+    bsp.sync()
+    assert (x[-1].tolist(), int(x.sum())) == ([3, 4], 7)
 
 
 @pytest.mark.procs(1, 3)
-def test_index_arrays_may_name_arrays_made_in_this_superstep(run):
-    def main(bsp):
-        x = bsp.zeros((2, 3), int)
-        bsp.put_at(0, ([0, 1], [2, 1]), [5, 6], x)
-        bsp.sync()
-        return x.tolist()
-
-    assert run(main)[0] == [[0, 0, 5], [0, 6, 0]]
+def test_index_arrays_may_name_arrays_made_in_this_superstep(bsp):
+    x = bsp.zeros((2, 3), int)
+    bsp.put_at(0, ([0, 1], [2, 1]), [5, 6], x)
+    bsp.sync()
+    if bsp.pid == 0:
+        assert x.tolist() == [[0, 0, 5], [0, 6, 0]]
 
 
 @pytest.mark.procs(2, 3)
-def test_an_array_made_in_this_superstep_with_another_shape_there_is_an_error(run):
-    def main(bsp):
-        x = bsp.zeros((2, 3 + bsp.pid), int)
-        if bsp.pid == 0:
-            bsp.put_at(1, (0, 1), 5, x)
-        bsp.sync()
-
-    with pytest.raises(bsplib.BoundsError, match=r"shape \(2, 4\) on process 1, .* sync before"):
-        run(main)
+@pytest.mark.raises(bsplib.BoundsError, match=r"shape \(2, 4\) on process 1, .* sync before")
+def test_an_array_made_in_this_superstep_with_another_shape_there_is_an_error(bsp):
+    x = bsp.zeros((2, 3 + bsp.pid), int)
+    if bsp.pid == 0:
+        bsp.put_at(1, (0, 1), 5, x)
+    bsp.sync()
 
 
 @pytest.mark.procs(2)

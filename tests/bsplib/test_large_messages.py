@@ -29,31 +29,28 @@ def take(bsp, way):
 
 
 @pytest.mark.parametrize("way", ["move", "messages"])
-def test_what_was_taken_stays_as_long_as_it_or_a_view_of_it_lives(run, nprocs, way):
+def test_what_was_taken_stays_as_long_as_it_or_a_view_of_it_lives(bsp, way):
     """Some arrays live for all turns, and some only in a part of them."""
-
-    def main(bsp):
-        kept, views = [], []
-        for turn in range(8):
-            source = values(bsp.pid, turn)
-            bsp.send((bsp.pid + 1) % bsp.nprocs, source)
-            source[:] = -1.0
-            bsp.sync()
-            array = take(bsp, way)
-            array += 0.5  # it can be written
-            if turn % 2:
-                kept.append((turn, array))
-            else:
-                views.append((turn, array[turn::7]))
-            del array
-            if turn == 5:
-                kept.clear()
-        left = (bsp.pid - 1) % bsp.nprocs
-        return [np.array_equal(array, values(left, turn) + 0.5) for turn, array in kept] + [
-            np.array_equal(array, (values(left, turn) + 0.5)[turn::7]) for turn, array in views
-        ]
-
-    assert run(main) == [[True] * 5] * nprocs
+    kept, views = [], []
+    for turn in range(8):
+        source = values(bsp.pid, turn)
+        bsp.send((bsp.pid + 1) % bsp.nprocs, source)
+        source[:] = -1.0
+        bsp.sync()
+        array = take(bsp, way)
+        array += 0.5  # it can be written
+        if turn % 2:
+            kept.append((turn, array))
+        else:
+            views.append((turn, array[turn::7]))
+        del array
+        if turn == 5:
+            kept.clear()
+    left = (bsp.pid - 1) % bsp.nprocs
+    assert (
+        [np.array_equal(array, values(left, turn) + 0.5) for turn, array in kept]
+        + [np.array_equal(array, (values(left, turn) + 0.5)[turn::7]) for turn, array in views]
+    ) == [True] * 5
 
 
 def test_every_collective_returns_memory_that_is_the_callers_own(run, nprocs):
@@ -158,20 +155,19 @@ def test_what_was_taken_can_be_registered_and_written_by_others(run, nprocs):
     assert run(main) == [(True, each) for each in got]
 
 
-def test_what_was_taken_in_a_sub_group_outlives_it(run, nprocs):
-    def main(bsp):
-        found = []
-        for turn in range(4):
-            with bsp.split(0) as sub:
-                sub.send((sub.pid + 1) % sub.nprocs, values(sub.pid, turn))
-                sub.sync()
-                found.append(sub.move())
-            bsp.zeros(SIZE)[:] = -1.0
-            bsp.sync()
-        left = (bsp.pid - 1) % bsp.nprocs
-        return [np.array_equal(array, values(left, turn)) for turn, array in enumerate(found)]
-
-    assert run(main) == [[True] * 4] * nprocs
+def test_what_was_taken_in_a_sub_group_outlives_it(bsp):
+    found = []
+    for turn in range(4):
+        with bsp.split(0) as sub:
+            sub.send((sub.pid + 1) % sub.nprocs, values(sub.pid, turn))
+            sub.sync()
+            found.append(sub.move())
+        bsp.zeros(SIZE)[:] = -1.0
+        bsp.sync()
+    left = (bsp.pid - 1) % bsp.nprocs
+    assert [np.array_equal(array, values(left, turn)) for turn, array in enumerate(found)] == [
+        True
+    ] * 4
 
 
 def test_what_was_taken_outlives_a_run_of_a_pool():

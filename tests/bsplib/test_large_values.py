@@ -69,66 +69,57 @@ def test_large_puts_to_one_place_are_written_in_program_order(run, nprocs):
     assert run(main) == [None] * nprocs
 
 
-def test_large_messages_keep_their_order_and_are_the_receivers_own(run, nprocs):
-    def main(bsp):
-        kept = []
-        for round_ in range(ROUNDS):
-            for number, size in enumerate(sizes_of(round_)):
-                payload = values(bsp.pid, round_, number, size)
-                bsp.send(right(bsp), payload, round_)
-                payload[:] = -1.0  # was copied
-            bsp.sync()
-            assert bsp.qsize() == (len(SIZES), sum(SIZES))
-            for number, (source, tag, payload) in enumerate(bsp.messages()):
-                assert (source, tag) == (left(bsp), round_)
-                np.add(payload, 0.5, out=payload)  # it can be written
-                kept.append((round_, number, payload))
+def test_large_messages_keep_their_order_and_are_the_receivers_own(bsp):
+    kept = []
+    for round_ in range(ROUNDS):
+        for number, size in enumerate(sizes_of(round_)):
+            payload = values(bsp.pid, round_, number, size)
+            bsp.send(right(bsp), payload, round_)
+            payload[:] = -1.0  # was copied
         bsp.sync()
-        return [
-            (round_, number)
-            for round_, number, payload in kept
-            if not np.array_equal(
-                payload, values(left(bsp), round_, number, sizes_of(round_)[number]) + 0.5
-            )
-        ]
-
-    assert run(main) == [[]] * nprocs
+        assert bsp.qsize() == (len(SIZES), sum(SIZES))
+        for number, (source, tag, payload) in enumerate(bsp.messages()):
+            assert (source, tag) == (left(bsp), round_)
+            np.add(payload, 0.5, out=payload)  # it can be written
+            kept.append((round_, number, payload))
+    bsp.sync()
+    assert [
+        (round_, number)
+        for round_, number, payload in kept
+        if not np.array_equal(
+            payload, values(left(bsp), round_, number, sizes_of(round_)[number]) + 0.5
+        )
+    ] == []
 
 
 @pytest.mark.parametrize("take", ["move", "hpmove"])
-def test_large_messages_of_every_form_are_taken_one_by_one(run, nprocs, take):
-    def main(bsp):
-        forms = [np.arange(12_000.0).reshape(3, 4000), bytes(range(256)) * 300, {"a": [1, 2]}]
-        right_ones = 0
-        for _ in range(ROUNDS):
-            for form in forms:
-                bsp.send(right(bsp), form)
-            bsp.sync()
-            for form in forms:
-                got = bsp.move() if take == "move" else bsp.hpmove()[1]
-                if isinstance(form, np.ndarray):
-                    right_ones += np.array_equal(got, form) and got.shape == form.shape
-                else:
-                    right_ones += (bytes(got) if isinstance(form, bytes) else got) == form
-        return right_ones
-
-    assert run(main) == [3 * ROUNDS] * nprocs
+def test_large_messages_of_every_form_are_taken_one_by_one(bsp, take):
+    forms = [np.arange(12_000.0).reshape(3, 4000), bytes(range(256)) * 300, {"a": [1, 2]}]
+    right_ones = 0
+    for _ in range(ROUNDS):
+        for form in forms:
+            bsp.send(right(bsp), form)
+        bsp.sync()
+        for form in forms:
+            got = bsp.move() if take == "move" else bsp.hpmove()[1]
+            if isinstance(form, np.ndarray):
+                right_ones += np.array_equal(got, form) and got.shape == form.shape
+            else:
+                right_ones += (bytes(got) if isinstance(form, bytes) else got) == form
+    assert right_ones == 3 * ROUNDS
 
 
 @pytest.mark.parametrize("stages", [1, 2])
-def test_large_messages_can_be_read_after_the_supersteps_of_a_collective(run, nprocs, stages):
-    def main(bsp):
-        found = []
-        for round_ in range(ROUNDS):
-            bsp.send(right(bsp), values(bsp.pid, round_, 0, 64 * KIB))
-            bsp.send(right(bsp), bytes(64 * KIB))
-            total = bsp.broadcast(np.ones(100), stages=stages).sum()
-            array, data = bsp.move(), bsp.move()
-            same = np.array_equal(array, values(left(bsp), round_, 0, 64 * KIB))
-            found.append((total, same, data == bytes(64 * KIB)))
-        return found
-
-    assert run(main) == [[(100.0, True, True)] * ROUNDS] * nprocs
+def test_large_messages_can_be_read_after_the_supersteps_of_a_collective(bsp, stages):
+    found = []
+    for round_ in range(ROUNDS):
+        bsp.send(right(bsp), values(bsp.pid, round_, 0, 64 * KIB))
+        bsp.send(right(bsp), bytes(64 * KIB))
+        total = bsp.broadcast(np.ones(100), stages=stages).sum()
+        array, data = bsp.move(), bsp.move()
+        same = np.array_equal(array, values(left(bsp), round_, 0, 64 * KIB))
+        found.append((total, same, data == bytes(64 * KIB)))
+    assert found == [(100.0, True, True)] * ROUNDS
 
 
 def test_large_transfers_beside_one_to_a_place_with_gaps(run, nprocs):
@@ -204,28 +195,24 @@ def test_what_its_receiver_may_keep_never_lies_in_a_send_buffer():
     assert bsplib.run(main, nprocs=2, backend="shm") == [[STAGED_MESSAGE] * 2] * 2
 
 
-def test_collectives_of_large_arrays_follow_each_other_in_the_same_send_buffers(run, nprocs):
+def test_collectives_of_large_arrays_follow_each_other_in_the_same_send_buffers(bsp):
     """Each reads what the others have sent before a send buffer is used again."""
-
-    def main(bsp):
-        whole, one = np.empty((bsp.nprocs, 8 * KIB)), np.empty(8 * KIB)
-        wrong = []
-        for round_ in range(ROUNDS):
-            own = values(bsp.pid, round_, 0, 64 * KIB)
-            theirs = [values(pid, round_, 0, 64 * KIB) for pid in range(bsp.nprocs)]
-            parts = [own + to for to in range(bsp.nprocs)]
-            found = {
-                "alltoall": (bsp.alltoall(parts, out=whole).copy(), np.array(theirs) + bsp.pid),
-                "scan": (bsp.scan(own, out=one).copy(), sum(theirs[: bsp.pid + 1])),
-                "allgather": (np.array(bsp.allgather(own)), np.array(theirs)),
-                "allreduce": (bsp.allreduce(own, "max", out=one).copy(), theirs[-1]),
-                "broadcast": (bsp.broadcast(own, root=bsp.nprocs - 1), theirs[-1]),
-            }
-            own[:] = -1.0
-            wrong += [(round_, name) for name, pair in found.items() if not np.array_equal(*pair)]
-        return wrong
-
-    assert run(main) == [[]] * nprocs
+    whole, one = np.empty((bsp.nprocs, 8 * KIB)), np.empty(8 * KIB)
+    wrong = []
+    for round_ in range(ROUNDS):
+        own = values(bsp.pid, round_, 0, 64 * KIB)
+        theirs = [values(pid, round_, 0, 64 * KIB) for pid in range(bsp.nprocs)]
+        parts = [own + to for to in range(bsp.nprocs)]
+        found = {
+            "alltoall": (bsp.alltoall(parts, out=whole).copy(), np.array(theirs) + bsp.pid),
+            "scan": (bsp.scan(own, out=one).copy(), sum(theirs[: bsp.pid + 1])),
+            "allgather": (np.array(bsp.allgather(own)), np.array(theirs)),
+            "allreduce": (bsp.allreduce(own, "max", out=one).copy(), theirs[-1]),
+            "broadcast": (bsp.broadcast(own, root=bsp.nprocs - 1), theirs[-1]),
+        }
+        own[:] = -1.0
+        wrong += [(round_, name) for name, pair in found.items() if not np.array_equal(*pair)]
+    assert wrong == []
 
 
 def test_large_transfers_of_sub_groups_and_of_later_runs_are_their_own():

@@ -42,14 +42,11 @@ def need_room(nbytes):
 @pytest.mark.not_on_mpi("256 is the limit of shared memory")
 @pytest.mark.procs(256)
 @pytest.mark.slow
-def test_256_processes_exchange_and_sync(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros(1, int)
-        bsp.put((bsp.pid + 1) % bsp.nprocs, bsp.pid, x)
-        bsp.sync()
-        return int(x[0])
-
-    assert run(main) == [(pid - 1) % nprocs for pid in range(nprocs)]
+def test_256_processes_exchange_and_sync(bsp):
+    x = bsp.zeros(1, int)
+    bsp.put((bsp.pid + 1) % bsp.nprocs, bsp.pid, x)
+    bsp.sync()
+    assert int(x[0]) == (bsp.pid - 1) % bsp.nprocs
 
 
 # -- large transfers ------------------------------------------------------------------------------
@@ -94,18 +91,16 @@ def test_a_message_of_more_than_2_gib_arrives_whole(run):
 
 
 @pytest.mark.procs(2)
-def test_tens_of_thousands_of_transfers_fit_into_one_superstep(run):
-    def main(bsp):
-        x = bsp.zeros(40_000, int)
-        for number in range(40_000):
-            bsp.put(1 - bsp.pid, number, x, offset=number)
-        for number in range(10_000):
-            bsp.send(1 - bsp.pid, number)
-        bsp.sync()
-        read = [payload for _, _, payload in bsp.messages()]
-        return (x == np.arange(40_000)).all() and read == list(range(10_000))
-
-    assert all(run(main))
+def test_tens_of_thousands_of_transfers_fit_into_one_superstep(bsp):
+    x = bsp.zeros(40_000, int)
+    for number in range(40_000):
+        bsp.put(1 - bsp.pid, number, x, offset=number)
+    for number in range(10_000):
+        bsp.send(1 - bsp.pid, number)
+    bsp.sync()
+    read = [payload for _, _, payload in bsp.messages()]
+    assert (x == np.arange(40000)).all()
+    assert read == list(range(10000))
 
 
 # -- what a run reserves --------------------------------------------------------------------------
@@ -391,39 +386,33 @@ LARGE = 1 << 20
 
 
 @pytest.mark.procs(2, 3)
-def test_large_puts_follow_each_other_and_each_arrives_whole(run):
-    def main(bsp):
-        right = (bsp.pid + 1) % bsp.nprocs
-        x = bsp.zeros(LARGE, np.uint8)
+def test_large_puts_follow_each_other_and_each_arrives_whole(bsp):
+    right = (bsp.pid + 1) % bsp.nprocs
+    x = bsp.zeros(LARGE, np.uint8)
+    bsp.sync()
+    for turn in range(12):
+        bsp.put(right, np.full(LARGE, 3 * turn + bsp.pid, np.uint8), x)
+        if bsp.pid == turn % bsp.nprocs:
+            time.sleep(0.002)  # not all come to the sync together
         bsp.sync()
-        for turn in range(12):
-            bsp.put(right, np.full(LARGE, 3 * turn + bsp.pid, np.uint8), x)
-            if bsp.pid == turn % bsp.nprocs:
-                time.sleep(0.002)  # not all come to the sync together
-            bsp.sync()
-            left = (bsp.pid - 1) % bsp.nprocs
-            assert (x == 3 * turn + left).all()
-
-    run(main)
+        left = (bsp.pid - 1) % bsp.nprocs
+        assert (x == 3 * turn + left).all()
 
 
 @pytest.mark.procs(2, 3)
 @pytest.mark.parametrize("with_put", [False, True], ids=["alone", "beside_a_put"])
-def test_a_large_message_can_be_read_while_its_sender_puts_already(run, with_put):
-    def main(bsp):
-        right = (bsp.pid + 1) % bsp.nprocs
-        x = bsp.zeros(LARGE, np.uint8)
+def test_a_large_message_can_be_read_while_its_sender_puts_already(bsp, with_put):
+    right = (bsp.pid + 1) % bsp.nprocs
+    x = bsp.zeros(LARGE, np.uint8)
+    bsp.sync()
+    for turn in range(6):
+        if with_put:
+            bsp.put(right, np.full(LARGE, 100 + turn, np.uint8), x)
+        bsp.send(right, np.full(LARGE, turn, np.uint8))
         bsp.sync()
-        for turn in range(6):
-            if with_put:
-                bsp.put(right, np.full(LARGE, 100 + turn, np.uint8), x)
-            bsp.send(right, np.full(LARGE, turn, np.uint8))
-            bsp.sync()
-            bsp.put(right, np.full(LARGE, 200 + turn, np.uint8), x)
-            time.sleep(0.01)  # the left one has put as well, where it is a process
-            _, message = bsp.hpmove()
-            assert (message == turn).all()
-            bsp.sync()
-            assert (x == 200 + turn).all()
-
-    run(main)
+        bsp.put(right, np.full(LARGE, 200 + turn, np.uint8), x)
+        time.sleep(0.01)  # the left one has put as well, where it is a process
+        _, message = bsp.hpmove()
+        assert (message == turn).all()
+        bsp.sync()
+        assert (x == 200 + turn).all()

@@ -62,18 +62,15 @@ def test_an_index_is_a_get_whose_result_is_there_after_the_sync(run, index):
         assert result == (True, there[index].tolist())
 
 
-def test_indices_are_those_of_the_array_there(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros(bsp.pid + 1, int)
-        bsp.sync()
-        bsp.on(right(bsp), x)[-1:] = 5 + bsp.pid
-        bsp.sync()
-        got = bsp.on(right(bsp), x)[:]
-        bsp.sync()
-        return x.tolist(), got.tolist()
-
-    arrays = [[0] * pid + [5 + (pid - 1) % nprocs] for pid in range(nprocs)]
-    assert run(main) == [(arrays[pid], arrays[(pid + 1) % nprocs]) for pid in range(nprocs)]
+def test_indices_are_those_of_the_array_there(bsp):
+    x = bsp.zeros(bsp.pid + 1, int)
+    bsp.sync()
+    bsp.on(right(bsp), x)[-1:] = 5 + bsp.pid
+    bsp.sync()
+    got = bsp.on(right(bsp), x)[:]
+    bsp.sync()
+    arrays = [[0] * pid + [5 + (pid - 1) % bsp.nprocs] for pid in range(bsp.nprocs)]
+    assert (x.tolist(), got.tolist()) == (arrays[bsp.pid], arrays[(bsp.pid + 1) % bsp.nprocs])
 
 
 @pytest.mark.procs(1, 3)
@@ -89,18 +86,15 @@ def test_values_are_broadcast_to_what_the_index_selects(run):
 
 
 @pytest.mark.procs(1, 3)
-def test_a_place_can_be_kept_for_later_supersteps(run):
-    def main(bsp):
-        x = bsp.zeros(4, int)
-        there = bsp.on(right(bsp), x)
-        for step in range(3):
-            there[step] = step + 1
-            bsp.sync()
-        got = there[1:]
+def test_a_place_can_be_kept_for_later_supersteps(bsp):
+    x = bsp.zeros(4, int)
+    there = bsp.on(right(bsp), x)
+    for step in range(3):
+        there[step] = step + 1
         bsp.sync()
-        return x.tolist(), got.tolist()
-
-    assert all(result == ([1, 2, 3, 0], [2, 3, 0]) for result in run(main))
+    got = there[1:]
+    bsp.sync()
+    assert (x.tolist(), got.tolist()) == ([1, 2, 3, 0], [2, 3, 0])
 
 
 @pytest.mark.procs(2, 3)
@@ -136,30 +130,24 @@ def test_adding_in_place_is_an_error_that_names_put_at(run, check):
 
 @pytest.mark.procs(1, 3)
 @pytest.mark.parametrize("part", [np.s_[:], np.s_[1:]], ids=["the result", "a view of it"])
-def test_assigning_a_result_before_the_sync_is_an_error(run, part):
-    def main(bsp):
-        x = bsp.zeros(4)
-        bsp.sync()
-        got = bsp.on(right(bsp), x)[1:3]
-        bsp.on(0, x)[0:1] = got[part]
-
-    with pytest.raises(bsplib.PlaceError, match="complete after the sync only"):
-        run(main)
+@pytest.mark.raises(bsplib.PlaceError, match="complete after the sync only")
+def test_assigning_a_result_before_the_sync_is_an_error(bsp, part):
+    x = bsp.zeros(4)
+    bsp.sync()
+    got = bsp.on(right(bsp), x)[1:3]
+    bsp.on(0, x)[0:1] = got[part]
 
 
 @pytest.mark.procs(1, 3)
-def test_a_result_can_be_assigned_after_the_sync(run):
-    def main(bsp):
-        x = bsp.array([1.0, 2.0])
-        bsp.sync()
-        got = bsp.on(right(bsp), x)[:1]
-        bsp.sync()
-        got += 10
-        bsp.on(right(bsp), x)[1:] = got
-        bsp.sync()
-        return x.tolist()
-
-    assert all(result == [1.0, 11.0] for result in run(main))
+def test_a_result_can_be_assigned_after_the_sync(bsp):
+    x = bsp.array([1.0, 2.0])
+    bsp.sync()
+    got = bsp.on(right(bsp), x)[:1]
+    bsp.sync()
+    got += 10
+    bsp.on(right(bsp), x)[1:] = got
+    bsp.sync()
+    assert x.tolist() == [1.0, 11.0]
 
 
 @pytest.mark.procs(2)
@@ -188,35 +176,26 @@ def test_a_wrong_use_is_an_error(run, use, kind, words):
 
 
 @pytest.mark.procs(2)
-def test_a_put_of_another_shape_is_an_error(run):
-    def main(bsp):
-        x = bsp.zeros(4)
-        bsp.sync()
-        bsp.on(1, x)[1:3] = [1, 2, 3]
-
-    with pytest.raises(bsplib.BoundsError, match=r"put: values of shape \(3,\) do not fit"):
-        run(main)
+@pytest.mark.raises(bsplib.BoundsError, match=r"put: values of shape \(3,\) do not fit")
+def test_a_put_of_another_shape_is_an_error(bsp):
+    x = bsp.zeros(4)
+    bsp.sync()
+    bsp.on(1, x)[1:3] = [1, 2, 3]
 
 
 @pytest.mark.procs(1, 3)
-def test_a_get_needs_the_shape_there_which_is_known_after_a_sync(run):
-    def main(bsp):
-        x = bsp.zeros(4)
-        bsp.on(right(bsp), x)[1:]
-
-    with pytest.raises(bsplib.PlaceError, match="known after the next sync only"):
-        run(main)
+@pytest.mark.raises(bsplib.PlaceError, match="known after the next sync only")
+def test_a_get_needs_the_shape_there_which_is_known_after_a_sync(bsp):
+    x = bsp.zeros(4)
+    bsp.on(right(bsp), x)[1:]
 
 
 @pytest.mark.procs(1, 3)
-def test_a_loop_over_it_is_an_error(run):
-    def main(bsp):
-        x = bsp.zeros(4)
-        for _ in bsp.on(right(bsp), x):
-            pass
-
-    with pytest.raises(TypeError, match="not iterable"):
-        run(main)
+@pytest.mark.raises(TypeError, match="not iterable")
+def test_a_loop_over_it_is_an_error(bsp):
+    x = bsp.zeros(4)
+    for _ in bsp.on(right(bsp), x):
+        pass
 
 
 @pytest.mark.procs(1)
@@ -228,11 +207,8 @@ def test_it_says_where_the_array_is(run):
 
 
 @pytest.mark.procs(2)
-def test_a_transfer_that_no_sync_ends_is_named_by_its_line(run):
-    def main(bsp):
-        x = bsp.zeros(4)
-        bsp.sync()
-        bsp.on(1, x)[0] = 1
-
-    with pytest.raises(bsplib.PendingTransferError, match=r"calls on at test_on.py:\d+"):
-        run(main)
+@pytest.mark.raises(bsplib.PendingTransferError, match=r"calls on at test_on.py:\d+")
+def test_a_transfer_that_no_sync_ends_is_named_by_its_line(bsp):
+    x = bsp.zeros(4)
+    bsp.sync()
+    bsp.on(1, x)[0] = 1

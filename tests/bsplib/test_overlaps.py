@@ -80,20 +80,16 @@ def stack(pattern, sources, numbers):
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.__name__)
-def test_pieces_of_all_processes_lie_in_the_order_of_their_pids(run, nprocs, pattern):
+def test_pieces_of_all_processes_lie_in_the_order_of_their_pids(bsp, pattern):
     """However each of them names its place."""
-
-    def main(bsp):
-        x = bsp.zeros(SIZE)
-        bsp.sync()
-        start, length = pattern(bsp.pid)
-        for pid in range(bsp.nprocs):
-            way = WAYS[(bsp.pid + pid) % len(WAYS)]
-            way(bsp, pid, values_of(bsp.pid, bsp.pid, length), x, start)
-        bsp.sync()
-        return x.tolist()
-
-    assert run(main) == [stack(pattern, range(nprocs), lambda source: [source])] * nprocs
+    x = bsp.zeros(SIZE)
+    bsp.sync()
+    start, length = pattern(bsp.pid)
+    for pid in range(bsp.nprocs):
+        way = WAYS[(bsp.pid + pid) % len(WAYS)]
+        way(bsp, pid, values_of(bsp.pid, bsp.pid, length), x, start)
+    bsp.sync()
+    assert x.tolist() == stack(pattern, range(bsp.nprocs), lambda source: [source])
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.__name__)
@@ -119,16 +115,14 @@ def test_pieces_of_each_process_lie_in_the_order_of_its_program(run, nprocs, pat
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.__name__)
-def test_pieces_that_arrive_in_an_oblivious_superstep_lie_in_the_same_order(run, nprocs, pattern):
-    def main(bsp):
-        x = bsp.zeros(SIZE)
-        bsp.sync()
-        start, length = pattern(bsp.pid)
-        by_view(bsp, 0, values_of(bsp.pid, bsp.pid, length), x, start)
-        bsp.oblsync(0 if bsp.pid else bsp.nprocs)
-        return x.tolist()
-
-    assert run(main)[0] == stack(pattern, range(nprocs), lambda source: [source])
+def test_pieces_that_arrive_in_an_oblivious_superstep_lie_in_the_same_order(bsp, pattern):
+    x = bsp.zeros(SIZE)
+    bsp.sync()
+    start, length = pattern(bsp.pid)
+    by_view(bsp, 0, values_of(bsp.pid, bsp.pid, length), x, start)
+    bsp.oblsync(0 if bsp.pid else bsp.nprocs)
+    if bsp.pid == 0:
+        assert x.tolist() == stack(pattern, range(bsp.nprocs), lambda source: [source])
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.__name__)
@@ -153,24 +147,20 @@ def test_blocks_of_a_matrix_lie_in_order_along_both_axes(run, nprocs, pattern):
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.__name__)
-def test_gets_of_words_that_are_put_read_what_was_there_before(run, nprocs, pattern):
+def test_gets_of_words_that_are_put_read_what_was_there_before(bsp, pattern):
     """Each gets its piece from all, while all put theirs everywhere."""
-
-    def main(bsp):
-        x = bsp.array(np.arange(SIZE) + 0.5)
-        bsp.sync()
-        start, length = pattern(bsp.pid)
-        got = []
-        for pid in range(bsp.nprocs):
-            by_view(bsp, pid, values_of(bsp.pid, bsp.pid, length), x, start)
-            got.append(bsp.get(pid, x[start : start + length]))
-            got.append(bsp.get(pid, x, np.zeros(length), offset=start))
-            got.append(bsp.get_at(pid, np.arange(start, start + length), x))
-        bsp.sync()
-        expected = (start + np.arange(length) + 0.5).tolist()
-        return all(piece.tolist() == expected for piece in got)
-
-    assert run(main) == [True] * nprocs
+    x = bsp.array(np.arange(SIZE) + 0.5)
+    bsp.sync()
+    start, length = pattern(bsp.pid)
+    got = []
+    for pid in range(bsp.nprocs):
+        by_view(bsp, pid, values_of(bsp.pid, bsp.pid, length), x, start)
+        got.append(bsp.get(pid, x[start : start + length]))
+        got.append(bsp.get(pid, x, np.zeros(length), offset=start))
+        got.append(bsp.get_at(pid, np.arange(start, start + length), x))
+    bsp.sync()
+    expected = (start + np.arange(length) + 0.5).tolist()
+    assert all(piece.tolist() == expected for piece in got)
 
 
 @pytest.mark.parametrize("shift", [1, -1, 7])

@@ -57,14 +57,11 @@ def test_transfers_in_a_sub_group_stay_there(run, nprocs):
     assert run(main) == expected
 
 
-def test_done_ends_a_sub_group_without_a_with(run, nprocs):
-    def main(bsp):
-        sub = bsp.partition([bsp.nprocs])
-        inside = total(sub)
-        sub.done()
-        return inside, total(bsp)
-
-    assert run(main) == [(nprocs, nprocs)] * nprocs
+def test_done_ends_a_sub_group_without_a_with(bsp):
+    sub = bsp.partition([bsp.nprocs])
+    inside = total(sub)
+    sub.done()
+    assert (inside, total(bsp)) == (bsp.nprocs, bsp.nprocs)
 
 
 def test_a_partition_of_single_processes_needs_nobody_else(run, nprocs):
@@ -117,28 +114,22 @@ def test_processes_may_partition_to_different_depths(run, nprocs):
 
 
 @pytest.mark.procs(least=2)
-def test_sub_groups_sync_as_often_as_they_like(run, nprocs):
-    def main(bsp):
-        with bsp.partition([1, bsp.nprocs]) as sub:
-            for _ in range(30 if bsp.pid == 0 else 3):
-                sub.sync()
-        return total(bsp)
-
-    assert run(main) == [nprocs] * nprocs
+def test_sub_groups_sync_as_often_as_they_like(bsp):
+    with bsp.partition([1, bsp.nprocs]) as sub:
+        for _ in range(30 if bsp.pid == 0 else 3):
+            sub.sync()
+    assert total(bsp) == bsp.nprocs
 
 
 @pytest.mark.parametrize("syncs", [0, 1], ids="syncs={}".format)
-def test_hundreds_of_partitions_without_a_sync_of_the_parent(run, nprocs, syncs):
-    def main(bsp):
-        for number in range(300):
-            with bsp.partition(halves(bsp) if number % 2 else [bsp.nprocs]) as sub:
-                for _ in range(syncs):
-                    sub.send(right(sub), number)
-                    sub.sync()
-                    assert sub.move() == number
-        return total(bsp)
-
-    assert run(main) == [nprocs] * nprocs
+def test_hundreds_of_partitions_without_a_sync_of_the_parent(bsp, syncs):
+    for number in range(300):
+        with bsp.partition(halves(bsp) if number % 2 else [bsp.nprocs]) as sub:
+            for _ in range(syncs):
+                sub.send(right(sub), number)
+                sub.sync()
+                assert sub.move() == number
+    assert total(bsp) == bsp.nprocs
 
 
 @pytest.mark.real_processes
@@ -185,64 +176,53 @@ def test_puts_of_the_parent_stay_pending_across_a_partition(run, nprocs):
     assert run(main) == [({0}, {pid}, pid) for pid in left]
 
 
-def test_gets_and_messages_of_the_parent_stay_pending_too(run, nprocs):
-    def main(bsp):
-        x = bsp.array([bsp.pid])
-        bsp.send(right(bsp), bsp.pid)
-        got = bsp.get(right(bsp), x)
-        with bsp.partition(halves(bsp)) as sub:
-            total(sub)
-        bsp.sync()
-        return int(got[0]), bsp.move()
-
-    assert run(main) == [((pid + 1) % nprocs, (pid - 1) % nprocs) for pid in range(nprocs)]
+def test_gets_and_messages_of_the_parent_stay_pending_too(bsp):
+    x = bsp.array([bsp.pid])
+    bsp.send(right(bsp), bsp.pid)
+    got = bsp.get(right(bsp), x)
+    with bsp.partition(halves(bsp)) as sub:
+        total(sub)
+    bsp.sync()
+    assert (int(got[0]), bsp.move()) == ((bsp.pid + 1) % bsp.nprocs, (bsp.pid - 1) % bsp.nprocs)
 
 
 @pytest.mark.parametrize("size", [1, 5000], ids="n={}".format)
-def test_the_unread_queue_of_the_parent_survives_a_partition(run, nprocs, size):
-    def main(bsp):
-        for number in range(3):
-            bsp.send(right(bsp), np.full(size, number))
-        bsp.sync()
-        first = bsp.move()
-        with bsp.partition(halves(bsp)) as sub:
-            for _ in range(10):
-                sub.send(right(sub), np.full(size, -1))
-                sub.sync()
-                assert sub.qsize()[0] == 1
-        return [set(part.tolist()) for part in (first, bsp.move(), bsp.move())], bsp.qsize()[0]
-
-    assert run(main) == [([{0}, {1}, {2}], 0)] * nprocs
-
-
-def test_registered_arrays_of_the_parent_are_there_after_a_partition(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros(1, int)
-        with bsp.partition(halves(bsp)) as sub:
-            y = sub.zeros(1000, int)
-            y[:] = 7
+def test_the_unread_queue_of_the_parent_survives_a_partition(bsp, size):
+    for number in range(3):
+        bsp.send(right(bsp), np.full(size, number))
+    bsp.sync()
+    first = bsp.move()
+    with bsp.partition(halves(bsp)) as sub:
+        for _ in range(10):
+            sub.send(right(sub), np.full(size, -1))
             sub.sync()
-        z = bsp.zeros(1000, int)
-        bsp.put(right(bsp), 5, x)
-        bsp.sync()
-        return int(x[0]), int(z.sum())
-
-    assert run(main) == [(5, 0)] * nprocs
+            assert sub.qsize()[0] == 1
+    assert [set(part.tolist()) for part in (first, bsp.move(), bsp.move())] == [{0}, {1}, {2}]
+    assert bsp.qsize()[0] == 0
 
 
-def test_a_tag_size_of_the_parent_is_none_of_a_sub_group_s(run):
-    def main(bsp):
-        bsp.set_tagsize(2)
-        bsp.sync()
-        with bsp.partition([bsp.nprocs]) as sub:
-            sub.send(right(sub), 1, tag="free")
-            sub.sync()
-            free = sub.get_tag()
-        bsp.send(right(bsp), 1, tag=b"12")
-        bsp.sync()
-        return free, bsp.get_tag()
+def test_registered_arrays_of_the_parent_are_there_after_a_partition(bsp):
+    x = bsp.zeros(1, int)
+    with bsp.partition(halves(bsp)) as sub:
+        y = sub.zeros(1000, int)
+        y[:] = 7
+        sub.sync()
+    z = bsp.zeros(1000, int)
+    bsp.put(right(bsp), 5, x)
+    bsp.sync()
+    assert (int(x[0]), int(z.sum())) == (5, 0)
 
-    assert set(run(main)) == {("free", b"12")}
+
+def test_a_tag_size_of_the_parent_is_none_of_a_sub_group_s(bsp):
+    bsp.set_tagsize(2)
+    bsp.sync()
+    with bsp.partition([bsp.nprocs]) as sub:
+        sub.send(right(sub), 1, tag="free")
+        sub.sync()
+        free = sub.get_tag()
+    bsp.send(right(bsp), 1, tag=b"12")
+    bsp.sync()
+    assert (free, bsp.get_tag()) == ("free", b"12")
 
 
 # -- errors -----------------------------------------------------------------------------------
@@ -280,14 +260,11 @@ def test_ends_are_integers(run, ends):
 
 
 @pytest.mark.procs(1, 2)
-def test_a_sub_group_cannot_be_left_twice(run):
-    def main(bsp):
-        sub = bsp.partition([bsp.nprocs])
-        sub.done()
-        sub.done()
-
-    with pytest.raises(bsplib.PartitionError, match=r"it has been left"):
-        run(main)
+@pytest.mark.raises(bsplib.PartitionError, match=r"it has been left")
+def test_a_sub_group_cannot_be_left_twice(bsp):
+    sub = bsp.partition([bsp.nprocs])
+    sub.done()
+    sub.done()
 
 
 @pytest.mark.procs(1, 2)
@@ -297,51 +274,39 @@ def test_the_whole_run_cannot_be_left(run):
 
 
 @pytest.mark.procs(1, 2)
-def test_a_sub_group_cannot_be_left_before_its_own(run):
-    def main(bsp):
-        sub = bsp.partition([bsp.nprocs])
-        sub.partition([sub.nprocs])
-        sub.done()
-
-    with pytest.raises(bsplib.PartitionError, match=r"a sub-group of it is open"):
-        run(main)
+@pytest.mark.raises(bsplib.PartitionError, match=r"a sub-group of it is open")
+def test_a_sub_group_cannot_be_left_before_its_own(bsp):
+    sub = bsp.partition([bsp.nprocs])
+    sub.partition([sub.nprocs])
+    sub.done()
 
 
-def test_a_sub_group_that_is_open_when_main_returns_is_an_error(run):
-    def main(bsp):
-        bsp.partition([bsp.nprocs])
-
-    with pytest.raises(bsplib.PartitionError, match=r"a sub-group of it is open"):
-        run(main)
+@pytest.mark.raises(bsplib.PartitionError, match=r"a sub-group of it is open")
+def test_a_sub_group_that_is_open_when_main_returns_is_an_error(bsp):
+    bsp.partition([bsp.nprocs])
 
 
 @pytest.mark.parametrize("transfer", ["put", "get", "send"])
-def test_transfers_that_are_pending_at_done_are_an_error(run, transfer):
-    def main(bsp):
-        with bsp.partition([bsp.nprocs]) as sub:
-            x = sub.zeros(1)
-            sub.sync()
-            if transfer == "put":
-                sub.put(0, 1, x)
-            elif transfer == "get":
-                sub.get(0, x)
-            else:
-                sub.send(0, 1)
-
-    with pytest.raises(
-        bsplib.PendingTransferError, match=r"^done: 1 transfers? .*pending .*superstep 1"
-    ):
-        run(main)
-
-
-def test_an_exception_is_not_masked_by_pending_transfers(run):
-    def main(bsp):
-        with bsp.partition([bsp.nprocs]) as sub:
+@pytest.mark.raises(
+    bsplib.PendingTransferError, match=r"^done: 1 transfers? .*pending .*superstep 1"
+)
+def test_transfers_that_are_pending_at_done_are_an_error(bsp, transfer):
+    with bsp.partition([bsp.nprocs]) as sub:
+        x = sub.zeros(1)
+        sub.sync()
+        if transfer == "put":
+            sub.put(0, 1, x)
+        elif transfer == "get":
+            sub.get(0, x)
+        else:
             sub.send(0, 1)
-            raise KeyError("the one to be seen")
 
-    with pytest.raises(KeyError, match=r"the one to be seen"):
-        run(main)
+
+@pytest.mark.raises(KeyError, match=r"the one to be seen")
+def test_an_exception_is_not_masked_by_pending_transfers(bsp):
+    with bsp.partition([bsp.nprocs]) as sub:
+        sub.send(0, 1)
+        raise KeyError("the one to be seen")
 
 
 def test_an_exception_that_is_caught_leaves_the_parent_usable(run, nprocs):
@@ -369,14 +334,11 @@ def test_an_exception_in_a_nested_sub_group_leaves_both(run, nprocs):
     assert run(main) == [nprocs] * nprocs
 
 
-def test_an_exception_while_a_sub_group_is_left_open_is_not_masked(run):
-    def main(bsp):
-        with bsp.partition([bsp.nprocs]) as sub:
-            sub.partition([sub.nprocs])  # never left
-            raise KeyError("the one to be seen")
-
-    with pytest.raises(KeyError, match=r"the one to be seen"):
-        run(main)
+@pytest.mark.raises(KeyError, match=r"the one to be seen")
+def test_an_exception_while_a_sub_group_is_left_open_is_not_masked(bsp):
+    with bsp.partition([bsp.nprocs]) as sub:
+        sub.partition([sub.nprocs])  # never left
+        raise KeyError("the one to be seen")
 
 
 @pytest.mark.procs(least=2)
@@ -393,15 +355,12 @@ def test_a_process_that_leaves_while_others_sync_is_a_mismatch(run, nprocs):
 
 
 @pytest.mark.procs(least=2)
-def test_a_process_that_syncs_the_parent_instead_is_a_mismatch(run):
-    def main(bsp):
-        if bsp.pid:
-            with bsp.partition([bsp.nprocs]) as sub:
-                sub.sync()
-        else:
-            bsp.sync()
-
-    with pytest.raises(
-        bsplib.SyncMismatchError, match=r"(\bsync|oblsync|returned).*\[process \d, superstep 0, "
-    ):
-        run(main)
+@pytest.mark.raises(
+    bsplib.SyncMismatchError, match=r"(\bsync|oblsync|returned).*\[process \d, superstep 0, "
+)
+def test_a_process_that_syncs_the_parent_instead_is_a_mismatch(bsp):
+    if bsp.pid:
+        with bsp.partition([bsp.nprocs]) as sub:
+            sub.sync()
+    else:
+        bsp.sync()

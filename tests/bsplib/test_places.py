@@ -56,14 +56,12 @@ def test_a_put_into_a_view_assigns_the_same_indices_there(run, index):
 
 @pytest.mark.procs(1, 2, 3)
 @pytest.mark.parametrize("index", VIEWS.values(), ids=VIEWS)
-def test_a_get_of_a_view_reads_the_same_indices_there(run, index):
-    def main(bsp):
-        x = bsp.array(matrix() + 100 * bsp.pid)
-        got = bsp.get(right(bsp), x[index])
-        bsp.sync()
-        return bool((got == matrix()[index] + 100 * right(bsp)).all()), got.shape
-
-    assert all(result == (True, matrix()[index].shape) for result in run(main))
+def test_a_get_of_a_view_reads_the_same_indices_there(bsp, index):
+    x = bsp.array(matrix() + 100 * bsp.pid)
+    got = bsp.get(right(bsp), x[index])
+    bsp.sync()
+    assert (got == matrix()[index] + 100 * right(bsp)).all()
+    assert got.shape == matrix()[index].shape
 
 
 @pytest.mark.procs(2)
@@ -88,38 +86,37 @@ def test_a_transposed_view_names_the_elements_it_shows(run, axes):
     )
 
 
-def test_a_halo_is_exchanged_by_columns(run, nprocs):
-    def main(bsp):
-        a = bsp.zeros((3, 4), int)
-        a[:, 1:-1] = 10 * bsp.pid + np.array([1, 2])
-        bsp.put((bsp.pid + 1) % bsp.nprocs, a[:, -2], a[:, 0])
-        bsp.put((bsp.pid - 1) % bsp.nprocs, a[:, 1], a[:, -1])
-        bsp.sync()
-        return a[1].tolist()
-
+def test_a_halo_is_exchanged_by_columns(bsp):
+    a = bsp.zeros((3, 4), int)
+    a[:, 1:-1] = 10 * bsp.pid + np.array([1, 2])
+    bsp.put((bsp.pid + 1) % bsp.nprocs, a[:, -2], a[:, 0])
+    bsp.put((bsp.pid - 1) % bsp.nprocs, a[:, 1], a[:, -1])
+    bsp.sync()
     expected = [
-        [10 * ((pid - 1) % nprocs) + 2, 10 * pid + 1, 10 * pid + 2, 10 * ((pid + 1) % nprocs) + 1]
-        for pid in range(nprocs)
+        [
+            10 * ((pid - 1) % bsp.nprocs) + 2,
+            10 * pid + 1,
+            10 * pid + 2,
+            10 * ((pid + 1) % bsp.nprocs) + 1,
+        ]
+        for pid in range(bsp.nprocs)
     ]
-    assert run(main) == expected
+    assert a[1].tolist() == expected[bsp.pid]
 
 
 @pytest.mark.procs(1, 2, 4)
 @pytest.mark.parametrize("gaps", [False, True])
-def test_a_view_with_gaps_is_put_again_from_other_strides_into_other_strides(run, gaps):
+def test_a_view_with_gaps_is_put_again_from_other_strides_into_other_strides(bsp, gaps):
     """The second put of an array takes the quick way."""
-
-    def main(bsp):
-        x = np.zeros(16, int)[::2] if gaps and bsp.pid == 0 else np.zeros(8, int)
-        bsp.push_reg(x)
+    x = np.zeros(16, int)[::2] if gaps and bsp.pid == 0 else np.zeros(8, int)
+    bsp.push_reg(x)
+    bsp.sync()
+    for values in (np.arange(1, 5), np.arange(8)[::-2]):
+        if bsp.pid == bsp.nprocs - 1:
+            bsp.put(0, values, x[::2])
         bsp.sync()
-        for values in (np.arange(1, 5), np.arange(8)[::-2]):
-            if bsp.pid == bsp.nprocs - 1:
-                bsp.put(0, values, x[::2])
-            bsp.sync()
-        return x.tolist()
-
-    assert run(main)[0] == [7, 0, 5, 0, 3, 0, 1, 0]
+    if bsp.pid == 0:
+        assert x.tolist() == [7, 0, 5, 0, 3, 0, 1, 0]
 
 
 @pytest.mark.procs(1, 2, 4)
@@ -158,30 +155,24 @@ def test_a_registered_array_may_have_any_strides(run, order):
 
 
 @pytest.mark.procs(least=2)
-def test_a_view_means_the_same_indices_of_an_array_of_another_shape(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros((3 + bsp.pid, 4 + 2 * bsp.pid), int)
-        bsp.sync()
-        bsp.put(bsp.nprocs - 1, [[1, 2], [3, 4]], x[1:3, 2:4])
-        got = bsp.get(bsp.nprocs - 1, x[:3, :4])
-        bsp.sync()
-        again = bsp.get(bsp.nprocs - 1, x[:3, :4])
-        bsp.sync()
-        return got.tolist(), again.tolist()
-
-    expected = [[0] * 4, [0, 0, 1, 2], [0, 0, 3, 4]]
-    assert run(main) == [([[0] * 4] * 3, expected)] * nprocs
+def test_a_view_means_the_same_indices_of_an_array_of_another_shape(bsp):
+    x = bsp.zeros((3 + bsp.pid, 4 + 2 * bsp.pid), int)
+    bsp.sync()
+    bsp.put(bsp.nprocs - 1, [[1, 2], [3, 4]], x[1:3, 2:4])
+    got = bsp.get(bsp.nprocs - 1, x[:3, :4])
+    bsp.sync()
+    again = bsp.get(bsp.nprocs - 1, x[:3, :4])
+    bsp.sync()
+    assert (got.tolist(), again.tolist()) == ([[0] * 4] * 3, [[0] * 4, [0, 0, 1, 2], [0, 0, 3, 4]])
 
 
 @pytest.mark.procs(least=2)
-def test_a_view_of_a_new_array_of_another_shape_is_told_apart_at_the_sync(run):
-    def main(bsp):
-        x = bsp.zeros((3, 4 + bsp.pid), int)  # its shape there is not known yet
-        bsp.put(1, [[1, 2], [3, 4]], x[1:, :2])
-        bsp.sync()
-        return x.tolist()
-
-    assert run(main)[1] == [[0] * 5, [1, 2, 0, 0, 0], [3, 4, 0, 0, 0]]
+def test_a_view_of_a_new_array_of_another_shape_is_told_apart_at_the_sync(bsp):
+    x = bsp.zeros((3, 4 + bsp.pid), int)  # its shape there is not known yet
+    bsp.put(1, [[1, 2], [3, 4]], x[1:, :2])
+    bsp.sync()
+    if bsp.pid == 1:
+        assert x.tolist() == [[0] * 5, [1, 2, 0, 0, 0], [3, 4, 0, 0, 0]]
 
 
 @pytest.mark.procs(least=2)
@@ -214,30 +205,25 @@ def test_an_axis_that_is_shorter_there_is_out_of_bounds_there(
 
 
 @pytest.mark.procs(2)
-def test_the_last_index_there_is_inside_and_the_next_one_is_not(run):
-    def main(bsp):
-        x = bsp.zeros(6 if bsp.pid == 0 else 4)
-        bsp.sync()
-        if bsp.pid == 0:
-            bsp.put(1, 1, x[3:4])
-            with pytest.raises(bsplib.BoundsError, match=r"index 4 on axis 0 of shape \(4,\)"):
-                bsp.put(1, 2, x[4:5])
-        bsp.sync()
-        return x.tolist()
-
-    assert run(main)[1] == [0, 0, 0, 1]
+def test_the_last_index_there_is_inside_and_the_next_one_is_not(bsp):
+    x = bsp.zeros(6 if bsp.pid == 0 else 4)
+    bsp.sync()
+    if bsp.pid == 0:
+        bsp.put(1, 1, x[3:4])
+        with pytest.raises(bsplib.BoundsError, match=r"index 4 on axis 0 of shape \(4,\)"):
+            bsp.put(1, 2, x[4:5])
+    bsp.sync()
+    if bsp.pid == 1:
+        assert x.tolist() == [0, 0, 0, 1]
 
 
 @pytest.mark.procs(2)
-def test_another_number_of_axes_there_is_out_of_bounds(run):
-    def main(bsp):
-        x = bsp.zeros(6 if bsp.pid == 0 else (2, 3))
-        bsp.sync()
-        if bsp.pid == 0:
-            bsp.put(1, 1, x)
-
-    with pytest.raises(bsplib.BoundsError, match=r"an array of 1 axes here, of 2 there"):
-        run(main)
+@pytest.mark.raises(bsplib.BoundsError, match=r"an array of 1 axes here, of 2 there")
+def test_another_number_of_axes_there_is_out_of_bounds(bsp):
+    x = bsp.zeros(6 if bsp.pid == 0 else (2, 3))
+    bsp.sync()
+    if bsp.pid == 0:
+        bsp.put(1, 1, x)
 
 
 # -- what names no place ------------------------------------------------------------------
@@ -281,13 +267,10 @@ def test_what_is_no_basic_slice_of_a_registered_array_names_no_place(run, place,
 
 
 @pytest.mark.procs(2)
-def test_a_fancy_selection_is_a_copy_and_not_registered(run):
-    def main(bsp):
-        x = bsp.array(matrix())
-        bsp.put(0, 1, x[[0, 1]])
-
-    with pytest.raises(bsplib.RegistrationError, match=r"the array of shape \(2, 4\) is not in"):
-        run(main)
+@pytest.mark.raises(bsplib.RegistrationError, match=r"the array of shape \(2, 4\) is not in")
+def test_a_fancy_selection_is_a_copy_and_not_registered(bsp):
+    x = bsp.array(matrix())
+    bsp.put(0, 1, x[[0, 1]])
 
 
 # -- an offset --------------------------------------------------------------------------------
@@ -307,50 +290,40 @@ def test_an_offset_names_as_many_elements_as_are_put(run, offset):
     assert all(result == expected for result in run(main))
 
 
-def test_an_offset_counts_from_the_start_of_the_whole_array_even_for_a_view(run):
-    def main(bsp):
-        x = bsp.zeros((3, 4), int)
-        bsp.put(right(bsp), [1, 2], x[2, 1:], offset=1)
-        got = bsp.get(right(bsp), x[2:], np.empty(3, int), offset=0)
-        bsp.sync()
-        again = bsp.get(right(bsp), x[2:], np.empty(3, int), offset=0)
-        bsp.sync()
-        return x.reshape(-1).tolist()[:4], got.tolist(), again.tolist()
-
-    assert all(result == ([0, 1, 2, 0], [0, 0, 0], [0, 1, 2]) for result in run(main))
+def test_an_offset_counts_from_the_start_of_the_whole_array_even_for_a_view(bsp):
+    x = bsp.zeros((3, 4), int)
+    bsp.put(right(bsp), [1, 2], x[2, 1:], offset=1)
+    got = bsp.get(right(bsp), x[2:], np.empty(3, int), offset=0)
+    bsp.sync()
+    again = bsp.get(right(bsp), x[2:], np.empty(3, int), offset=0)
+    bsp.sync()
+    assert x.reshape(-1).tolist()[:4] == [0, 1, 2, 0]
+    assert got.tolist() == [0, 0, 0]
+    assert again.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_values_with_axes_are_put_at_an_offset_in_c_order(run, order):
-    def main(bsp):
-        x = bsp.zeros(8, int)
-        bsp.put(right(bsp), np.array([[1, 2, 3], [4, 5, 6]], order=order), x, offset=2)
-        bsp.sync()
-        return x.tolist()
-
-    assert all(result == [0, 0, 1, 2, 3, 4, 5, 6] for result in run(main))
+def test_values_with_axes_are_put_at_an_offset_in_c_order(bsp, order):
+    x = bsp.zeros(8, int)
+    bsp.put(right(bsp), np.array([[1, 2, 3], [4, 5, 6]], order=order), x, offset=2)
+    bsp.sync()
+    assert x.tolist() == [0, 0, 1, 2, 3, 4, 5, 6]
 
 
-def test_a_get_at_an_offset_is_as_long_as_its_destination(run):
-    def main(bsp):
-        x = bsp.array(np.arange(10))
-        got = bsp.get(right(bsp), x, np.zeros((2, 2), int), offset=5)
-        bsp.sync()
-        return got.tolist()
-
-    assert all(result == [[5, 6], [7, 8]] for result in run(main))
+def test_a_get_at_an_offset_is_as_long_as_its_destination(bsp):
+    x = bsp.array(np.arange(10))
+    got = bsp.get(right(bsp), x, np.zeros((2, 2), int), offset=5)
+    bsp.sync()
+    assert got.tolist() == [[5, 6], [7, 8]]
 
 
-def test_an_array_without_elements_here_may_have_some_there(run, nprocs):
-    def main(bsp):
-        alpha = bsp.zeros(bsp.nprocs if bsp.pid == 0 else 0)
-        bsp.put(0, bsp.pid + 0.5, alpha, offset=bsp.pid)
-        bsp.sync()
-        got = bsp.get(0, alpha, np.zeros(1), offset=bsp.pid)
-        bsp.sync()
-        return float(got[0])
-
-    assert run(main) == [pid + 0.5 for pid in range(nprocs)]
+def test_an_array_without_elements_here_may_have_some_there(bsp):
+    alpha = bsp.zeros(bsp.nprocs if bsp.pid == 0 else 0)
+    bsp.put(0, bsp.pid + 0.5, alpha, offset=bsp.pid)
+    bsp.sync()
+    got = bsp.get(0, alpha, np.zeros(1), offset=bsp.pid)
+    bsp.sync()
+    assert float(got[0]) == bsp.pid + 0.5
 
 
 @pytest.mark.parametrize("primitive", ["put", "get"])
@@ -455,44 +428,35 @@ def test_an_index_is_taken_against_the_array_there(run, index):
 @pytest.mark.parametrize("primitive", ["put", "hpput"])
 @pytest.mark.parametrize("index", [0, -1, np.s_[1:3], np.s_[::2], np.s_[-3:99], np.s_[3:]], ids=str)
 @pytest.mark.parametrize("alike", [True, False])
-def test_an_index_names_the_same_each_time(run, primitive, index, alike):
-    def main(bsp):
-        x = bsp.zeros((4 if alike else 4 + bsp.pid, 3), int)
-        places = np.arange(4 if alike else 4 + right(bsp))
-        shape = np.zeros((places.size, 3))[index].shape
-        for mark in range(1, 4):  # the first time the call is checked
-            getattr(bsp, primitive)(right(bsp), np.full(shape, mark), x, at=index)
-            bsp.sync()
-            there = np.zeros(x.shape, int)
-            there[index] = mark
-            assert x.tolist() == there.tolist()
-            x[...] = 0
-            bsp.sync()
-
-    run(main)
+def test_an_index_names_the_same_each_time(bsp, primitive, index, alike):
+    x = bsp.zeros((4 if alike else 4 + bsp.pid, 3), int)
+    places = np.arange(4 if alike else 4 + right(bsp))
+    shape = np.zeros((places.size, 3))[index].shape
+    for mark in range(1, 4):  # the first time the call is checked
+        getattr(bsp, primitive)(right(bsp), np.full(shape, mark), x, at=index)
+        bsp.sync()
+        there = np.zeros(x.shape, int)
+        there[index] = mark
+        assert x.tolist() == there.tolist()
+        x[...] = 0
+        bsp.sync()
 
 
 @pytest.mark.parametrize("index", [4, -5])
-def test_an_index_outside_is_an_error_after_others_were_not(run, index):
-    def main(bsp):
-        x = bsp.zeros((4, 3))
-        for at in (3, 3, index):
-            bsp.put(right(bsp), 1, x, at=at)
-            bsp.sync()
-
-    with pytest.raises(bsplib.BoundsError, match=r"^put: at= does not index 'x' of shape \(4, 3\)"):
-        run(main)
-
-
-def test_values_broadcast_to_what_an_index_selects_there(run):
-    def main(bsp):
-        x = bsp.zeros((2, 3), int)
-        bsp.put(right(bsp), [1, 2, 3], x, at=np.s_[:])
-        bsp.put(right(bsp), [[8], [9]], x, at=np.s_[:, 1:])
+@pytest.mark.raises(bsplib.BoundsError, match=r"^put: at= does not index 'x' of shape \(4, 3\)")
+def test_an_index_outside_is_an_error_after_others_were_not(bsp, index):
+    x = bsp.zeros((4, 3))
+    for at in (3, 3, index):
+        bsp.put(right(bsp), 1, x, at=at)
         bsp.sync()
-        return x.tolist()
 
-    assert all(result == [[1, 8, 8], [1, 9, 9]] for result in run(main))
+
+def test_values_broadcast_to_what_an_index_selects_there(bsp):
+    x = bsp.zeros((2, 3), int)
+    bsp.put(right(bsp), [1, 2, 3], x, at=np.s_[:])
+    bsp.put(right(bsp), [[8], [9]], x, at=np.s_[:, 1:])
+    bsp.sync()
+    assert x.tolist() == [[1, 8, 8], [1, 9, 9]]
 
 
 @pytest.mark.procs(2)
@@ -542,53 +506,41 @@ def test_an_index_that_is_not_basic_is_an_error(run, primitive, index):
 
 
 @pytest.mark.procs(2)
-def test_a_slice_without_a_step_is_an_error(run):
-    def main(bsp):
-        x = bsp.zeros(3)
-        bsp.sync()
-        bsp.put(0, 1, x, at=np.s_[0:2:0])
-
-    with pytest.raises(bsplib.BspError, match=r"^put: "):
-        run(main)
+@pytest.mark.raises(bsplib.BspError, match=r"^put: ")
+def test_a_slice_without_a_step_is_an_error(bsp):
+    x = bsp.zeros(3)
+    bsp.sync()
+    bsp.put(0, 1, x, at=np.s_[0:2:0])
 
 
 @pytest.mark.procs(2)
-def test_values_of_another_shape_than_an_index_selects_are_an_error(run):
-    def main(bsp):
-        x = bsp.zeros((3, 2))
-        bsp.sync()
-        bsp.put(0, [1, 2, 3], x, at=np.s_[1])
-
-    with pytest.raises(
-        bsplib.BoundsError, match=r"values of shape \(3,\) do not fit the shape \(2,\) that at="
-    ):
-        run(main)
+@pytest.mark.raises(
+    bsplib.BoundsError, match=r"values of shape \(3,\) do not fit the shape \(2,\) that at="
+)
+def test_values_of_another_shape_than_an_index_selects_are_an_error(bsp):
+    x = bsp.zeros((3, 2))
+    bsp.sync()
+    bsp.put(0, [1, 2, 3], x, at=np.s_[1])
 
 
 @pytest.mark.procs(2)
-def test_a_destination_of_another_shape_than_an_index_selects_is_an_error(run):
-    def main(bsp):
-        x = bsp.zeros((3, 2))
-        bsp.sync()
-        bsp.get(0, x, np.zeros(3), at=np.s_[1])
-
-    with pytest.raises(
-        bsplib.PlaceError, match=r"destination has shape \(3,\), what is named has shape \(2,\)"
-    ):
-        run(main)
+@pytest.mark.raises(
+    bsplib.PlaceError, match=r"destination has shape \(3,\), what is named has shape \(2,\)"
+)
+def test_a_destination_of_another_shape_than_an_index_selects_is_an_error(bsp):
+    x = bsp.zeros((3, 2))
+    bsp.sync()
+    bsp.get(0, x, np.zeros(3), at=np.s_[1])
 
 
 @pytest.mark.procs(least=2)
-def test_an_index_into_a_new_array_is_checked_at_the_sync(run):
-    def main(bsp):
-        x = bsp.zeros(3 if bsp.pid == 0 else 9)
-        bsp.put(0, 1, x, at=3)
-        bsp.sync()
-
-    with pytest.raises(
-        bsplib.BoundsError, match=r"^put: at= does not index 'x' of shape \(3,\) on process 0"
-    ):
-        run(main)
+@pytest.mark.raises(
+    bsplib.BoundsError, match=r"^put: at= does not index 'x' of shape \(3,\) on process 0"
+)
+def test_an_index_into_a_new_array_is_checked_at_the_sync(bsp):
+    x = bsp.zeros(3 if bsp.pid == 0 else 9)
+    bsp.put(0, 1, x, at=3)
+    bsp.sync()
 
 
 # -- kinds of elements -----------------------------------------------------------------------
@@ -611,22 +563,20 @@ KINDS = {
 @pytest.mark.procs(1, 2)
 @pytest.mark.parametrize("values", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("gaps", [False, True], ids=["dense", "gaps"])
-def test_elements_of_every_kind_are_put_and_got(run, values, gaps):
-    def main(bsp):
-        x = np.zeros((4, 2), values.dtype)[:, 0] if gaps else np.zeros(4, values.dtype)
-        bsp.push_reg(x)
-        bsp.sync()
-        bsp.put(right(bsp), values, x[1:])
-        bsp.sync()
-        got = bsp.get(right(bsp), x[::-1])
-        flat = bsp.get(right(bsp), x, np.zeros(2, values.dtype), offset=2)
-        there = bsp.get(right(bsp), x, at=np.s_[-1])
-        bsp.sync()
-        parts = (x[1:], got[2::-1], flat, there)
-        return [part.tolist() for part in parts], {part.dtype for part in parts}
-
+def test_elements_of_every_kind_are_put_and_got(bsp, values, gaps):
+    x = np.zeros((4, 2), values.dtype)[:, 0] if gaps else np.zeros(4, values.dtype)
+    bsp.push_reg(x)
+    bsp.sync()
+    bsp.put(right(bsp), values, x[1:])
+    bsp.sync()
+    got = bsp.get(right(bsp), x[::-1])
+    flat = bsp.get(right(bsp), x, np.zeros(2, values.dtype), offset=2)
+    there = bsp.get(right(bsp), x, at=np.s_[-1])
+    bsp.sync()
+    parts = (x[1:], got[2::-1], flat, there)
     expected = [part.tolist() for part in (values, values, values[1:], values[2:3].reshape(()))]
-    assert all(result == (expected, {values.dtype}) for result in run(main))
+    assert [part.tolist() for part in parts] == expected
+    assert {part.dtype for part in parts} == {values.dtype}
 
 
 def test_an_array_without_axes_is_put_and_got_whole(run):
@@ -644,33 +594,24 @@ def test_an_array_without_axes_is_put_and_got_whole(run):
 
 
 @pytest.mark.procs(2)
-def test_an_array_without_axes_has_no_second_element(run):
-    def main(bsp):
-        x = bsp.zeros(())
-        bsp.sync()
-        bsp.put(0, 1, x, offset=1)
-
-    with pytest.raises(bsplib.BoundsError, match=r"offset 1 \+ 1 > size 1"):
-        run(main)
+@pytest.mark.raises(bsplib.BoundsError, match=r"offset 1 \+ 1 > size 1")
+def test_an_array_without_axes_has_no_second_element(bsp):
+    x = bsp.zeros(())
+    bsp.sync()
+    bsp.put(0, 1, x, offset=1)
 
 
 @pytest.mark.procs(2)
-def test_a_field_of_records_names_no_place(run):
-    def main(bsp):
-        x = bsp.zeros(3, STRUCT)
-        bsp.put(0, 1, x["key"])
-
-    with pytest.raises(bsplib.PlaceError, match="is no basic slice"):
-        run(main)
+@pytest.mark.raises(bsplib.PlaceError, match="is no basic slice")
+def test_a_field_of_records_names_no_place(bsp):
+    x = bsp.zeros(3, STRUCT)
+    bsp.put(0, 1, x["key"])
 
 
 @pytest.mark.procs(2)
-def test_a_part_of_a_complex_array_names_no_place(run):
-    def main(bsp):
-        bsp.put(0, 1, bsp.zeros(3, complex).real)
-
-    with pytest.raises(bsplib.PlaceError, match="is no basic slice"):
-        run(main)
+@pytest.mark.raises(bsplib.PlaceError, match="is no basic slice")
+def test_a_part_of_a_complex_array_names_no_place(bsp):
+    bsp.put(0, 1, bsp.zeros(3, complex).real)
 
 
 @pytest.mark.procs(2)
@@ -721,15 +662,12 @@ def test_a_contiguous_part_in_another_shape_names_its_elements(run, shaped):
 
 
 @pytest.mark.procs(2, 3)
-def test_a_part_of_a_line_in_another_shape_may_be_of_a_longer_line_there(run):
-    def main(bsp):
-        x = bsp.zeros(4 + bsp.pid, int)
-        bsp.sync()
-        bsp.put(right(bsp), [[1, 2], [3, 4]], x[:4].reshape(2, 2))
-        bsp.sync()
-        return x.tolist()
-
-    assert all(result == [1, 2, 3, 4] + [0] * pid for pid, result in enumerate(run(main)))
+def test_a_part_of_a_line_in_another_shape_may_be_of_a_longer_line_there(bsp):
+    x = bsp.zeros(4 + bsp.pid, int)
+    bsp.sync()
+    bsp.put(right(bsp), [[1, 2], [3, 4]], x[:4].reshape(2, 2))
+    bsp.sync()
+    assert x.tolist() == [1, 2, 3, 4] + [0] * bsp.pid
 
 
 @pytest.mark.procs(2, 3)
@@ -758,16 +696,13 @@ def test_a_part_in_another_shape_of_unlike_arrays_is_an_error(run, known):
     ],
     ids=["columns", "a column", "another dtype"],
 )
-def test_a_view_that_is_not_contiguous_is_refused(run, view):
-    def main(bsp):
-        x = bsp.array(matrix())
-        bsp.sync()
-        bsp.put(0, 1, view(x))
-
-    with pytest.raises(
-        bsplib.PlaceError, match=r"no basic slice .* no contiguous part of it in another"
-    ):
-        run(main)
+@pytest.mark.raises(
+    bsplib.PlaceError, match=r"no basic slice .* no contiguous part of it in another"
+)
+def test_a_view_that_is_not_contiguous_is_refused(bsp, view):
+    x = bsp.array(matrix())
+    bsp.sync()
+    bsp.put(0, 1, view(x))
 
 
 VIEWS = {

@@ -13,49 +13,37 @@ def fill(bsp, x, value=1):
     bsp.put((bsp.pid + 1) % bsp.nprocs, value, x, offset=0)
 
 
-def test_a_registered_array_may_lie_in_any_memory(run):
-    def main(bsp):
-        x = np.zeros(3)
-        assert bsp.push_reg(x) is x
-        bsp.sync()
-        fill(bsp, x, 5)
-        bsp.sync()
-        return x.tolist()
-
-    assert all(result == [5, 0, 0] for result in run(main))
+def test_a_registered_array_may_lie_in_any_memory(bsp):
+    x = np.zeros(3)
+    assert bsp.push_reg(x) is x
+    bsp.sync()
+    fill(bsp, x, 5)
+    bsp.sync()
+    assert x.tolist() == [5, 0, 0]
 
 
-def test_a_registration_takes_effect_at_the_next_sync(run):
-    def main(bsp):
-        x = np.zeros(3)
-        bsp.push_reg(x)
-        fill(bsp, x)
-
-    with pytest.raises(
-        bsplib.RegistrationError, match=r"put: the registration of x takes effect at the next sync"
-    ):
-        run(main)
+@pytest.mark.raises(
+    bsplib.RegistrationError, match=r"put: the registration of x takes effect at the next sync"
+)
+def test_a_registration_takes_effect_at_the_next_sync(bsp):
+    x = np.zeros(3)
+    bsp.push_reg(x)
+    fill(bsp, x)
 
 
 @pytest.mark.procs(1, 3)
-def test_an_array_that_was_never_registered_cannot_be_named(run):
-    def main(bsp):
-        x = np.zeros((3, 2))
-        bsp.get(0, x)
-
-    with pytest.raises(
-        bsplib.RegistrationError, match=r"get: x is not in a registered array; push_reg it first"
-    ):
-        run(main)
+@pytest.mark.raises(
+    bsplib.RegistrationError, match=r"get: x is not in a registered array; push_reg it first"
+)
+def test_an_array_that_was_never_registered_cannot_be_named(bsp):
+    x = np.zeros((3, 2))
+    bsp.get(0, x)
 
 
 @pytest.mark.procs(1, 3)
-def test_an_unnamed_array_is_told_by_its_shape(run):
-    def main(bsp):
-        bsp.put(0, 1, np.zeros((3, 2))[0:1])
-
-    with pytest.raises(bsplib.RegistrationError, match=r"the array of shape \(1, 2\) is not in"):
-        run(main)
+@pytest.mark.raises(bsplib.RegistrationError, match=r"the array of shape \(1, 2\) is not in")
+def test_an_unnamed_array_is_told_by_its_shape(bsp):
+    bsp.put(0, 1, np.zeros((3, 2))[0:1])
 
 
 @pytest.mark.procs(1, 3)
@@ -79,118 +67,101 @@ def test_arrays_of_python_objects_cannot_be_registered(run):
         run(lambda bsp: bsp.push_reg(np.array([None])))
 
 
-def test_sizes_may_differ_between_processes(run, nprocs):
-    def main(bsp):
-        x = np.zeros(bsp.pid + 1, int)
-        bsp.push_reg(x)
-        bsp.sync()
-        for pid in range(bsp.nprocs):
-            bsp.put(pid, pid, x, offset=pid)  # the last element there
-        bsp.sync()
-        return x.tolist()
-
-    assert run(main) == [[0] * pid + [pid] for pid in range(nprocs)]
+def test_sizes_may_differ_between_processes(bsp):
+    x = np.zeros(bsp.pid + 1, int)
+    bsp.push_reg(x)
+    bsp.sync()
+    for pid in range(bsp.nprocs):
+        bsp.put(pid, pid, x, offset=pid)  # the last element there
+    bsp.sync()
+    assert x.tolist() == [0] * bsp.pid + [bsp.pid]
 
 
 @pytest.mark.procs(least=2)
-def test_dtypes_that_differ_between_processes_are_named_at_the_transfer(run):
-    def main(bsp):
-        x = np.zeros(3, np.int32 if bsp.pid else np.float64)
-        bsp.push_reg(x)
-        bsp.sync()
-        bsp.put(1, 1, x, offset=0)
-        bsp.sync()
-
-    with pytest.raises(
-        bsplib.DtypeError, match=r"'x' has dtype float64 here and dtype int32 on process 1"
-    ):
-        run(main)
+@pytest.mark.raises(
+    bsplib.DtypeError, match=r"'x' has dtype float64 here and dtype int32 on process 1"
+)
+def test_dtypes_that_differ_between_processes_are_named_at_the_transfer(bsp):
+    x = np.zeros(3, np.int32 if bsp.pid else np.float64)
+    bsp.push_reg(x)
+    bsp.sync()
+    bsp.put(1, 1, x, offset=0)
+    bsp.sync()
 
 
-def test_a_file_mapped_by_numpy_can_be_registered(run, tmp_path):
-    def main(bsp):
-        x = np.memmap(tmp_path / str(bsp.pid), np.int64, "w+", shape=(4,))
-        bsp.push_reg(x)
-        bsp.sync()
-        fill(bsp, x, 3)
-        bsp.sync()
-        return np.asarray(x).tolist()
-
-    assert all(result == [3, 0, 0, 0] for result in run(main))
+def test_a_file_mapped_by_numpy_can_be_registered(bsp, tmp_path):
+    x = np.memmap(tmp_path / str(bsp.pid), np.int64, "w+", shape=(4,))
+    bsp.push_reg(x)
+    bsp.sync()
+    fill(bsp, x, 3)
+    bsp.sync()
+    assert np.asarray(x).tolist() == [3, 0, 0, 0]
 
 
 # -- several registrations of one array -------------------------------------------------
 
 
-def test_an_array_may_be_registered_twice_and_the_latest_counts(run):
-    def main(bsp):
-        x = np.zeros(4)
-        bsp.push_reg(x if bsp.pid == 0 else None)
-        bsp.push_reg(x)
-        bsp.sync()
-        last = bsp.nprocs - 1
-        bsp.put(last, 1, x, offset=3)  # by the second, which all have
-        bsp.pop_reg(x)
-        bsp.sync()
-        return x.tolist()
-
-    assert run(main)[-1] == [0, 0, 0, 1]
+def test_an_array_may_be_registered_twice_and_the_latest_counts(bsp):
+    x = np.zeros(4)
+    bsp.push_reg(x if bsp.pid == 0 else None)
+    bsp.push_reg(x)
+    bsp.sync()
+    last = bsp.nprocs - 1
+    bsp.put(last, 1, x, offset=3)  # by the second, which all have
+    bsp.pop_reg(x)
+    bsp.sync()
+    if bsp.pid == bsp.nprocs - 1:
+        assert x.tolist() == [0, 0, 0, 1]
 
 
 @pytest.mark.procs(least=2)
-def test_after_a_pop_the_registration_before_counts_again(run):
-    def main(bsp):
-        x = np.zeros(4)
-        bsp.push_reg(x[:2] if bsp.pid else x)
-        bsp.push_reg(x)
-        bsp.sync()
-        bsp.pop_reg(x)
-        bsp.sync()
-        if bsp.pid == 0:
-            bsp.put(1, 2, x, offset=1)
-            with pytest.raises(bsplib.BoundsError, match=r"offset 2 \+ 1 > size 2"):
-                bsp.put(1, 2, x, offset=2)
-        bsp.sync()
-        return x.tolist()
-
-    assert run(main)[1] == [0, 2, 0, 0]
+def test_after_a_pop_the_registration_before_counts_again(bsp):
+    x = np.zeros(4)
+    bsp.push_reg(x[:2] if bsp.pid else x)
+    bsp.push_reg(x)
+    bsp.sync()
+    bsp.pop_reg(x)
+    bsp.sync()
+    if bsp.pid == 0:
+        bsp.put(1, 2, x, offset=1)
+        with pytest.raises(bsplib.BoundsError, match=r"offset 2 \+ 1 > size 2"):
+            bsp.put(1, 2, x, offset=2)
+    bsp.sync()
+    if bsp.pid == 1:
+        assert x.tolist() == [0, 2, 0, 0]
 
 
-def test_a_view_is_named_through_the_latest_registration_that_contains_it(run):
-    def main(bsp):
-        x = np.zeros(10, int)
-        part = x[4:8]
-        bsp.push_reg(x)
-        bsp.push_reg(part)
-        bsp.sync()
-        bsp.put(0, 1, x[5:6], offset=0)  # of part
-        bsp.put(0, 2, x, offset=0)  # of x, which part does not contain
-        bsp.put(0, 3, x[0:6], offset=1)  # likewise
-        bsp.sync()
-        return x.tolist()
-
-    assert run(main)[0] == [2, 3, 0, 0, 1, 0, 0, 0, 0, 0]
+def test_a_view_is_named_through_the_latest_registration_that_contains_it(bsp):
+    x = np.zeros(10, int)
+    part = x[4:8]
+    bsp.push_reg(x)
+    bsp.push_reg(part)
+    bsp.sync()
+    bsp.put(0, 1, x[5:6], offset=0)  # of part
+    bsp.put(0, 2, x, offset=0)  # of x, which part does not contain
+    bsp.put(0, 3, x[0:6], offset=1)  # likewise
+    bsp.sync()
+    if bsp.pid == 0:
+        assert x.tolist() == [2, 3, 0, 0, 1, 0, 0, 0, 0, 0]
 
 
-def test_an_array_pushed_over_its_part_is_the_one_that_counts(run):
-    def main(bsp):
-        x = np.zeros(6, int)
-        part = x[3:]
-        bsp.push_reg(part)
-        bsp.sync()
-        bsp.put(0, 1, part, offset=0)
-        bsp.sync()
-        bsp.push_reg(x)
-        bsp.sync()
-        bsp.put(0, 2, part, offset=0)  # now an element of x
-        bsp.sync()
-        bsp.pop_reg(x)
-        bsp.sync()
-        bsp.put(0, 3, part, offset=1)  # of part again
-        bsp.sync()
-        return x.tolist()
-
-    assert run(main)[0] == [2, 0, 0, 1, 3, 0]
+def test_an_array_pushed_over_its_part_is_the_one_that_counts(bsp):
+    x = np.zeros(6, int)
+    part = x[3:]
+    bsp.push_reg(part)
+    bsp.sync()
+    bsp.put(0, 1, part, offset=0)
+    bsp.sync()
+    bsp.push_reg(x)
+    bsp.sync()
+    bsp.put(0, 2, part, offset=0)  # now an element of x
+    bsp.sync()
+    bsp.pop_reg(x)
+    bsp.sync()
+    bsp.put(0, 3, part, offset=1)  # of part again
+    bsp.sync()
+    if bsp.pid == 0:
+        assert x.tolist() == [2, 0, 0, 1, 3, 0]
 
 
 # -- taking back ------------------------------------------------------------------------
@@ -198,32 +169,26 @@ def test_an_array_pushed_over_its_part_is_the_one_that_counts(run):
 
 @pytest.mark.procs(1, 3)
 @pytest.mark.parametrize("make", [lambda bsp: bsp.zeros(3), lambda bsp: bsp.push_reg(np.zeros(3))])
-def test_a_popped_array_can_be_named_until_the_sync_and_not_after(run, make):
-    def main(bsp):
-        x = make(bsp)
-        bsp.sync()
-        bsp.pop_reg(x)
+def test_a_popped_array_can_be_named_until_the_sync_and_not_after(bsp, make):
+    x = make(bsp)
+    bsp.sync()
+    bsp.pop_reg(x)
+    fill(bsp, x)
+    bsp.sync()
+    with pytest.raises(bsplib.RegistrationError, match=r"put: x is not in a registered array"):
         fill(bsp, x)
-        bsp.sync()
-        with pytest.raises(bsplib.RegistrationError, match=r"put: x is not in a registered array"):
-            fill(bsp, x)
-
-    run(main)
 
 
 @pytest.mark.procs(1, 3)
 @pytest.mark.parametrize("make", [lambda bsp: bsp.zeros(3), lambda bsp: bsp.push_reg(np.zeros(3))])
-def test_push_and_pop_in_one_superstep_leave_nothing(run, make):
-    def main(bsp):
-        x = make(bsp)
+def test_push_and_pop_in_one_superstep_leave_nothing(bsp, make):
+    x = make(bsp)
+    bsp.pop_reg(x)
+    bsp.sync()
+    with pytest.raises(bsplib.RegistrationError, match=r"pop_reg: the array is not registered"):
         bsp.pop_reg(x)
-        bsp.sync()
-        with pytest.raises(bsplib.RegistrationError, match=r"pop_reg: the array is not registered"):
-            bsp.pop_reg(x)
-        with pytest.raises(bsplib.RegistrationError, match=r"get: x is not in a registered array"):
-            bsp.get(0, x)
-
-    run(main)
+    with pytest.raises(bsplib.RegistrationError, match=r"get: x is not in a registered array"):
+        bsp.get(0, x)
 
 
 @pytest.mark.procs(1, 3)
@@ -236,28 +201,22 @@ def test_what_is_not_registered_cannot_be_popped(run):
 
 
 @pytest.mark.procs(1, 3)
-def test_a_view_of_a_registered_array_cannot_be_popped(run):
-    def main(bsp):
-        x = bsp.zeros(4)
-        bsp.pop_reg(x[:2])
-
-    with pytest.raises(bsplib.RegistrationError, match=r"pop_reg: the array is not registered"):
-        run(main)
+@pytest.mark.raises(bsplib.RegistrationError, match=r"pop_reg: the array is not registered")
+def test_a_view_of_a_registered_array_cannot_be_popped(bsp):
+    x = bsp.zeros(4)
+    bsp.pop_reg(x[:2])
 
 
 @pytest.mark.procs(1, 3)
-def test_an_array_is_popped_as_often_as_it_was_pushed_and_no_more(run):
-    def main(bsp):
-        x = np.zeros(3)
-        bsp.push_reg(x)
-        bsp.push_reg(x)
-        bsp.sync()
-        bsp.pop_reg(x)
-        bsp.pop_reg(x)
-        bsp.pop_reg(x)
-
-    with pytest.raises(bsplib.RegistrationError, match=r"pop_reg: the array is not registered"):
-        run(main)
+@pytest.mark.raises(bsplib.RegistrationError, match=r"pop_reg: the array is not registered")
+def test_an_array_is_popped_as_often_as_it_was_pushed_and_no_more(bsp):
+    x = np.zeros(3)
+    bsp.push_reg(x)
+    bsp.push_reg(x)
+    bsp.sync()
+    bsp.pop_reg(x)
+    bsp.pop_reg(x)
+    bsp.pop_reg(x)
 
 
 @pytest.mark.procs(1)
@@ -301,37 +260,31 @@ def test_two_thousand_arrays_are_popped_one_a_superstep(run):
 
 
 @pytest.mark.procs(1, 3)
-def test_what_lies_in_a_popped_array_is_named_by_itself_again(run):
-    def main(bsp):
-        outer, empty = np.zeros(6), np.zeros(0)
-        inner = outer[2:4]
-        for array in (inner, empty, outer, empty):
-            bsp.push_reg(array)
-        bsp.sync()
-        bsp.put(bsp.pid, 1.0, inner, offset=0)  # of the array that was registered last
-        bsp.pop_reg(outer)
-        bsp.pop_reg(empty)
-        bsp.sync()
-        bsp.put(bsp.pid, 2.0, inner, offset=0)
-        bsp.put(bsp.pid, [], empty)
-        bsp.sync()
-        return outer.tolist()
-
-    assert all(result == [1, 0, 2, 0, 0, 0] for result in run(main))
+def test_what_lies_in_a_popped_array_is_named_by_itself_again(bsp):
+    outer, empty = np.zeros(6), np.zeros(0)
+    inner = outer[2:4]
+    for array in (inner, empty, outer, empty):
+        bsp.push_reg(array)
+    bsp.sync()
+    bsp.put(bsp.pid, 1.0, inner, offset=0)  # of the array that was registered last
+    bsp.pop_reg(outer)
+    bsp.pop_reg(empty)
+    bsp.sync()
+    bsp.put(bsp.pid, 2.0, inner, offset=0)
+    bsp.put(bsp.pid, [], empty)
+    bsp.sync()
+    assert outer.tolist() == [1, 0, 2, 0, 0, 0]
 
 
 @pytest.mark.procs(1, 3)
-def test_an_array_whose_shape_has_changed_is_popped_by_its_identity(run):
-    def main(bsp):
-        x = bsp.push_reg(np.zeros(6))
-        bsp.sync()
-        x.resize((2, 3), refcheck=False)
+def test_an_array_whose_shape_has_changed_is_popped_by_its_identity(bsp):
+    x = bsp.push_reg(np.zeros(6))
+    bsp.sync()
+    x.resize((2, 3), refcheck=False)
+    bsp.pop_reg(x)
+    bsp.sync()
+    with pytest.raises(bsplib.RegistrationError, match="not registered"):
         bsp.pop_reg(x)
-        bsp.sync()
-        with pytest.raises(bsplib.RegistrationError, match="not registered"):
-            bsp.pop_reg(x)
-
-    run(main)
 
 
 # -- None -------------------------------------------------------------------------------
@@ -355,60 +308,45 @@ def test_a_process_without_an_array_registers_none_and_transfers_through_a_stand
 
 
 @pytest.mark.procs(least=2)
-def test_a_put_to_a_process_that_registered_none_is_an_error_that_names_it(run):
-    def main(bsp):
-        x = bsp.push_reg(None if bsp.pid == 1 else np.zeros(3))
-        bsp.sync()
-        if bsp.pid == 0:
-            bsp.put(1, 5, x, offset=0)
-
-    with pytest.raises(bsplib.RegistrationError, match=r"put: process 1 registered None as 'x'"):
-        run(main)
+@pytest.mark.raises(bsplib.RegistrationError, match=r"put: process 1 registered None as 'x'")
+def test_a_put_to_a_process_that_registered_none_is_an_error_that_names_it(bsp):
+    x = bsp.push_reg(None if bsp.pid == 1 else np.zeros(3))
+    bsp.sync()
+    if bsp.pid == 0:
+        bsp.put(1, 5, x, offset=0)
 
 
 @pytest.mark.procs(least=2)
-def test_a_get_from_a_process_that_registered_none_is_an_error_that_names_it(run):
-    def main(bsp):
-        x = bsp.push_reg(None if bsp.pid == 1 else np.zeros(3))
-        bsp.sync()
-        if bsp.pid == 0:
-            bsp.get(1, x)
-
-    with pytest.raises(bsplib.RegistrationError, match=r"get: process 1 registered None as 'x'"):
-        run(main)
+@pytest.mark.raises(bsplib.RegistrationError, match=r"get: process 1 registered None as 'x'")
+def test_a_get_from_a_process_that_registered_none_is_an_error_that_names_it(bsp):
+    x = bsp.push_reg(None if bsp.pid == 1 else np.zeros(3))
+    bsp.sync()
+    if bsp.pid == 0:
+        bsp.get(1, x)
 
 
 @pytest.mark.procs(least=2)
-def test_a_stand_in_alone_names_no_place(run):
-    def main(bsp):
-        x = bsp.push_reg(np.zeros(3) if bsp.pid == 0 else None)
-        bsp.sync()
-        if bsp.pid == 1:
-            bsp.put(0, 5, x)
-
-    with pytest.raises(bsplib.PlaceError, match=r"registered None there; give offset= or at="):
-        run(main)
+@pytest.mark.raises(bsplib.PlaceError, match=r"registered None there; give offset= or at=")
+def test_a_stand_in_alone_names_no_place(bsp):
+    x = bsp.push_reg(np.zeros(3) if bsp.pid == 0 else None)
+    bsp.sync()
+    if bsp.pid == 1:
+        bsp.put(0, 5, x)
 
 
-def test_a_stand_in_is_popped_like_an_array(run):
-    def main(bsp):
-        x = bsp.push_reg(None)
-        bsp.sync()
-        bsp.pop_reg(x)
-        bsp.sync()
-        bsp.pop_reg(x)
-
-    with pytest.raises(bsplib.RegistrationError, match=r"not registered"):
-        run(main)
+@pytest.mark.raises(bsplib.RegistrationError, match=r"not registered")
+def test_a_stand_in_is_popped_like_an_array(bsp):
+    x = bsp.push_reg(None)
+    bsp.sync()
+    bsp.pop_reg(x)
+    bsp.sync()
+    bsp.pop_reg(x)
 
 
-def test_a_stand_in_cannot_be_named_before_the_sync(run):
-    def main(bsp):
-        x = bsp.push_reg(None)
-        bsp.put(0, 1, x, offset=0)
-
-    with pytest.raises(bsplib.RegistrationError, match=r"takes effect at the next sync"):
-        run(main)
+@pytest.mark.raises(bsplib.RegistrationError, match=r"takes effect at the next sync")
+def test_a_stand_in_cannot_be_named_before_the_sync(bsp):
+    x = bsp.push_reg(None)
+    bsp.put(0, 1, x, offset=0)
 
 
 # -- doing the same on all processes ------------------------------------------------------
@@ -416,113 +354,89 @@ def test_a_stand_in_cannot_be_named_before_the_sync(run):
 
 @pytest.mark.procs(least=2)
 @pytest.mark.parametrize("absent", [0, 1])
-def test_a_push_missing_on_one_process_is_a_mismatch(run, absent):
-    def main(bsp):
-        if bsp.pid != absent:
-            bsp.push_reg(np.zeros(3))
-        bsp.sync()
-
-    with pytest.raises(
-        bsplib.SyncMismatchError, match=r"made [01] registrations and removals in this superstep"
-    ):
-        run(main)
+@pytest.mark.raises(
+    bsplib.SyncMismatchError, match=r"made [01] registrations and removals in this superstep"
+)
+def test_a_push_missing_on_one_process_is_a_mismatch(bsp, absent):
+    if bsp.pid != absent:
+        bsp.push_reg(np.zeros(3))
+    bsp.sync()
 
 
 @pytest.mark.procs(least=2)
-def test_a_pop_missing_on_one_process_is_a_mismatch(run):
-    def main(bsp):
-        x = bsp.zeros(3)
-        bsp.sync()
-        if bsp.pid:
-            bsp.pop_reg(x)
-        bsp.sync()
-
-    with pytest.raises(bsplib.SyncMismatchError, match=r"process 1 made 1 .*superstep 1"):
-        run(main)
+@pytest.mark.raises(bsplib.SyncMismatchError, match=r"process 1 made 1 .*superstep 1")
+def test_a_pop_missing_on_one_process_is_a_mismatch(bsp):
+    x = bsp.zeros(3)
+    bsp.sync()
+    if bsp.pid:
+        bsp.pop_reg(x)
+    bsp.sync()
 
 
 @pytest.mark.procs(least=2)
-def test_pops_that_mean_different_registrations_are_a_mismatch(run):
-    def main(bsp):
-        x, y = bsp.zeros(3), bsp.zeros(3)
-        bsp.sync()
-        bsp.pop_reg(x if bsp.pid == 0 else y)
-        bsp.sync()
-
-    with pytest.raises(
-        bsplib.SyncMismatchError,
-        match=r"process 1 called pop_reg of registration 1 where this process called pop_reg of "
-        "registration 0",
-    ):
-        run(main)
+@pytest.mark.raises(
+    bsplib.SyncMismatchError,
+    match=r"process 1 called pop_reg of registration 1 where this process called pop_reg of "
+    "registration 0",
+)
+def test_pops_that_mean_different_registrations_are_a_mismatch(bsp):
+    x, y = bsp.zeros(3), bsp.zeros(3)
+    bsp.sync()
+    bsp.pop_reg(x if bsp.pid == 0 else y)
+    bsp.sync()
 
 
 @pytest.mark.procs(least=2)
-def test_push_and_pop_in_another_order_are_a_mismatch(run):
-    def main(bsp):
-        x = bsp.zeros(3)
-        bsp.sync()
-        if bsp.pid == 0:
-            bsp.push_reg(np.zeros(2))
-            bsp.pop_reg(x)
-        else:
-            bsp.pop_reg(x)
-            bsp.push_reg(np.zeros(2))
-        bsp.sync()
-
-    with pytest.raises(
-        bsplib.SyncMismatchError, match=r"process 1 called pop_reg .* this process called push_reg"
-    ):
-        run(main)
+@pytest.mark.raises(
+    bsplib.SyncMismatchError, match=r"process 1 called pop_reg .* this process called push_reg"
+)
+def test_push_and_pop_in_another_order_are_a_mismatch(bsp):
+    x = bsp.zeros(3)
+    bsp.sync()
+    if bsp.pid == 0:
+        bsp.push_reg(np.zeros(2))
+        bsp.pop_reg(x)
+    else:
+        bsp.pop_reg(x)
+        bsp.push_reg(np.zeros(2))
+    bsp.sync()
 
 
 @pytest.mark.procs(least=2)
-def test_a_push_missing_at_the_end_of_main_is_a_mismatch(run):
-    def main(bsp):
-        if bsp.pid == 0:
-            bsp.push_reg(np.zeros(3))
-
-    with pytest.raises(bsplib.SyncMismatchError, match=r"registrations and removals"):
-        run(main)
+@pytest.mark.raises(bsplib.SyncMismatchError, match=r"registrations and removals")
+def test_a_push_missing_at_the_end_of_main_is_a_mismatch(bsp):
+    if bsp.pid == 0:
+        bsp.push_reg(np.zeros(3))
 
 
 @pytest.mark.procs(4, 8)
-def test_a_mismatch_in_a_sub_group_is_found_there(run, nprocs):
-    def main(bsp):
-        with bsp.partition([2, bsp.nprocs]) as sub:
-            if bsp.pid == 2:
-                sub.push_reg(np.zeros(3))
-            sub.sync()
-
-    with pytest.raises(bsplib.SyncMismatchError, match=r"\[process 2, superstep 0, test_regist"):
-        run(main)
+@pytest.mark.raises(bsplib.SyncMismatchError, match=r"\[process 2, superstep 0, test_regist")
+def test_a_mismatch_in_a_sub_group_is_found_there(bsp):
+    with bsp.partition([2, bsp.nprocs]) as sub:
+        if bsp.pid == 2:
+            sub.push_reg(np.zeros(3))
+        sub.sync()
 
 
 # -- groups ---------------------------------------------------------------------------------
 
 
-def test_an_array_of_the_parent_cannot_be_named_in_a_sub_group(run):
-    def main(bsp):
-        x = bsp.zeros(3)
-        bsp.sync()
-        with bsp.partition([bsp.nprocs]) as sub:
-            sub.put(0, 1, x)
-
-    with pytest.raises(bsplib.RegistrationError, match=r"put: x is not in a registered array"):
-        run(main)
+@pytest.mark.raises(bsplib.RegistrationError, match=r"put: x is not in a registered array")
+def test_an_array_of_the_parent_cannot_be_named_in_a_sub_group(bsp):
+    x = bsp.zeros(3)
+    bsp.sync()
+    with bsp.partition([bsp.nprocs]) as sub:
+        sub.put(0, 1, x)
 
 
-def test_an_array_of_the_parent_may_be_registered_in_a_sub_group_too(run):
-    def main(bsp):
-        x = bsp.zeros(2)
-        bsp.sync()
-        with bsp.partition([bsp.nprocs]) as sub:
-            sub.push_reg(x)
-            sub.sync()
-            fill(sub, x, 8)
-            sub.sync()
-        bsp.put(bsp.pid, 9, x, offset=1)
-        bsp.sync()
-        return x.tolist()
-
-    assert all(result == [8, 9] for result in run(main))
+def test_an_array_of_the_parent_may_be_registered_in_a_sub_group_too(bsp):
+    x = bsp.zeros(2)
+    bsp.sync()
+    with bsp.partition([bsp.nprocs]) as sub:
+        sub.push_reg(x)
+        sub.sync()
+        fill(sub, x, 8)
+        sub.sync()
+    bsp.put(bsp.pid, 9, x, offset=1)
+    bsp.sync()
+    assert x.tolist() == [8, 9]

@@ -36,14 +36,11 @@ def test_processes_of_equal_keys_keep_their_order(run, nprocs):
     assert run(main) == [expected] * nprocs
 
 
-def test_what_only_a_sub_group_has_is_refused_where_there_is_none(run):
-    def main(bsp):
-        sub = bsp.split(None)
-        with pytest.raises(AttributeError, match="so there is no put; write"):
-            sub.put(0, 1.0, None)
-        sub.done()
-
-    run(main)
+def test_what_only_a_sub_group_has_is_refused_where_there_is_none(bsp):
+    sub = bsp.split(None)
+    with pytest.raises(AttributeError, match="so there is no put; write"):
+        sub.put(0, 1.0, None)
+    sub.done()
 
 
 def test_a_process_without_a_colour_is_in_no_sub_group(run, nprocs):
@@ -59,15 +56,12 @@ def test_a_process_without_a_colour_is_in_no_sub_group(run, nprocs):
 
 
 @pytest.mark.procs(2, 3)
-def test_the_group_is_used_again_after_the_block(run, nprocs):
-    def main(bsp):
-        with bsp.split(None if bsp.pid else 0):
-            pass
-        rest = bsp.split(None if bsp.pid else 0)
-        rest.done()
-        return bsp.allgather(bsp.pid)
-
-    assert run(main) == [list(range(nprocs))] * nprocs
+def test_the_group_is_used_again_after_the_block(bsp):
+    with bsp.split(None if bsp.pid else 0):
+        pass
+    rest = bsp.split(None if bsp.pid else 0)
+    rest.done()
+    assert bsp.allgather(bsp.pid) == list(range(bsp.nprocs))
 
 
 @pytest.mark.procs(4, 8)
@@ -123,17 +117,14 @@ def test_rows_and_columns_are_opened_again_in_every_round(run, nprocs):
             assert found[2 * step + 1] == (i - 1) % rows * columns + j
 
 
-def test_what_is_opened_again_takes_no_superstep_of_the_parent(run, nprocs):
-    def main(bsp):
-        sub = bsp.split(bsp.pid % 2 if bsp.pid else None)
-        sub.done()
-        before = repr(bsp)
-        for _ in range(3):
-            with sub, pytest.raises(PartitionError, match=r"leave the sub-group|no sub-group"):
-                bsp.sync()
-        return before == repr(bsp), bsp.allgather(bsp.pid)
-
-    assert run(main) == [(True, list(range(nprocs)))] * nprocs
+def test_what_is_opened_again_takes_no_superstep_of_the_parent(bsp):
+    sub = bsp.split(bsp.pid % 2 if bsp.pid else None)
+    sub.done()
+    before = repr(bsp)
+    for _ in range(3):
+        with sub, pytest.raises(PartitionError, match=r"leave the sub-group|no sub-group"):
+            bsp.sync()
+    assert (before == repr(bsp), bsp.allgather(bsp.pid)) == (True, list(range(bsp.nprocs)))
 
 
 @pytest.mark.procs(2)
@@ -156,19 +147,16 @@ def test_a_sub_group_is_not_opened_again_inside_another(run):
 
 
 @pytest.mark.procs(2, 4)
-def test_a_nested_sub_group_is_opened_again_in_its_own_parent(run, nprocs):
-    def main(bsp):
-        with bsp.partition([nprocs // 2, nprocs]) as half, half.split(half.pid) as alone:
-            pass
-        found = []
-        for _ in range(3):
-            with half:
-                with alone:
-                    found.append(alone.allgather(bsp.pid))
-                found.append(half.allreduce(1))
-        return found
-
-    assert run(main) == [[[pid], nprocs // 2] * 3 for pid in range(nprocs)]
+def test_a_nested_sub_group_is_opened_again_in_its_own_parent(bsp):
+    with bsp.partition([bsp.nprocs // 2, bsp.nprocs]) as half, half.split(half.pid) as alone:
+        pass
+    found = []
+    for _ in range(3):
+        with half:
+            with alone:
+                found.append(alone.allgather(bsp.pid))
+            found.append(half.allreduce(1))
+    assert found == [[bsp.pid], bsp.nprocs // 2] * 3
 
 
 def opens(bsp, how):
@@ -203,19 +191,16 @@ def test_messages_sent_before_are_read_after_the_next_sync(run, nprocs, how, end
 
 @pytest.mark.procs(1, 3)
 @pytest.mark.parametrize("how", ["split", "partition"])
-def test_messages_that_are_not_read_outlive_a_sub_group_until_the_next_sync(run, nprocs, how):
-    def main(bsp):
-        for number in range(3):
-            bsp.send(bsp.pid, np.full(1 << 16, number))
-        bsp.sync()
-        first = bsp.move()[0]
-        with opens(bsp, how):
-            pass
-        second = bsp.move()[0]
-        bsp.sync()
-        return first, second, bsp.qsize()
-
-    assert run(main) == [(0, 1, (0, 0))] * nprocs
+def test_messages_that_are_not_read_outlive_a_sub_group_until_the_next_sync(bsp, how):
+    for number in range(3):
+        bsp.send(bsp.pid, np.full(1 << 16, number))
+    bsp.sync()
+    first = bsp.move()[0]
+    with opens(bsp, how):
+        pass
+    second = bsp.move()[0]
+    bsp.sync()
+    assert (first, second, bsp.qsize()) == (0, 1, (0, 0))
 
 
 @pytest.mark.procs(2)
@@ -244,33 +229,24 @@ def test_a_colour_that_names_nothing_is_refused(run):
 
 
 @pytest.mark.procs(2)
-def test_keys_without_an_order_are_refused(run):
-    def main(bsp):
-        bsp.split(0, key=["a", 1][bsp.pid])
-
-    with pytest.raises(PartitionError, match=r"split: the keys \['a', 1\] cannot be ordered"):
-        run(main)
+@pytest.mark.raises(PartitionError, match=r"split: the keys \['a', 1\] cannot be ordered")
+def test_keys_without_an_order_are_refused(bsp):
+    bsp.split(0, key=["a", 1][bsp.pid])
 
 
 @pytest.mark.procs(2)
-def test_a_colour_that_cannot_be_pickled_is_refused(run):
-    def main(bsp):
-        bsp.split(lambda: 0)
-
-    with pytest.raises(MessageError, match="split: a value of type tuple cannot be pickled"):
-        run(main)
+@pytest.mark.raises(MessageError, match="split: a value of type tuple cannot be pickled")
+def test_a_colour_that_cannot_be_pickled_is_refused(bsp):
+    bsp.split(lambda: 0)
 
 
 @pytest.mark.procs(2)
-def test_a_process_that_does_not_split_is_found(run):
-    def main(bsp):
-        if bsp.pid:
-            bsp.allgather(0)
-        else:
-            bsp.split(0)
-
-    with pytest.raises(SyncMismatchError, match="in the same superstep"):
-        run(main)
+@pytest.mark.raises(SyncMismatchError, match="in the same superstep")
+def test_a_process_that_does_not_split_is_found(bsp):
+    if bsp.pid:
+        bsp.allgather(0)
+    else:
+        bsp.split(0)
 
 
 @pytest.mark.procs(2, 3)

@@ -20,13 +20,9 @@ def test_results_come_by_pid(run, nprocs):
     ]
 
 
-def test_a_superstep_without_transfers_can_be_ended(run, nprocs):
-    def main(bsp):
-        for _ in range(100):
-            bsp.sync()
-        return True
-
-    assert run(main) == [True] * nprocs
+def test_a_superstep_without_transfers_can_be_ended(bsp):
+    for _ in range(100):
+        bsp.sync()
 
 
 def test_time_counts_the_seconds_since_the_run_began_and_does_not_go_back(run):
@@ -44,19 +40,15 @@ def test_time_counts_the_seconds_since_the_run_began_and_does_not_go_back(run):
 
 
 @pytest.mark.procs(least=2)
-def test_what_a_process_reads_after_the_sync_was_written_before_all_came_there(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros(bsp.nprocs, int)
-        for step in range(50):
-            if bsp.pid == step % bsp.nprocs:  # one at a time has much to do
-                np.sort(np.random.default_rng(step).random(20_000))
-            for pid in range(bsp.nprocs):
-                bsp.put(pid, step, x, offset=bsp.pid)
-            bsp.sync()
-            assert x.tolist() == [step] * bsp.nprocs
-        return True
-
-    assert all(run(main))
+def test_what_a_process_reads_after_the_sync_was_written_before_all_came_there(bsp):
+    x = bsp.zeros(bsp.nprocs, int)
+    for step in range(50):
+        if bsp.pid == step % bsp.nprocs:  # one at a time has much to do
+            np.sort(np.random.default_rng(step).random(20_000))
+        for pid in range(bsp.nprocs):
+            bsp.put(pid, step, x, offset=bsp.pid)
+        bsp.sync()
+        assert x.tolist() == [step] * bsp.nprocs
 
 
 @pytest.mark.every_count
@@ -75,34 +67,26 @@ def test_gets_read_then_gets_write_then_puts_write_then_messages_come(run, nproc
 
 
 @pytest.mark.every_count
-def test_a_total_exchange_in_every_superstep_stays_in_order(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros((bsp.nprocs, 40), int)
-        for step in range(30):
-            for pid in range(bsp.nprocs):
-                bsp.put(pid, np.arange(40) + 100 * bsp.pid + step, x[bsp.pid])
-                bsp.send(pid, step, tag=bsp.pid)
-            bsp.sync()
-            assert (x == 100 * np.arange(bsp.nprocs)[:, None] + np.arange(40) + step).all()
-            assert list(bsp.messages()) == [(pid, pid, step) for pid in range(bsp.nprocs)]
-        return True
-
-    assert run(main) == [True] * nprocs
+def test_a_total_exchange_in_every_superstep_stays_in_order(bsp):
+    x = bsp.zeros((bsp.nprocs, 40), int)
+    for step in range(30):
+        for pid in range(bsp.nprocs):
+            bsp.put(pid, np.arange(40) + 100 * bsp.pid + step, x[bsp.pid])
+            bsp.send(pid, step, tag=bsp.pid)
+        bsp.sync()
+        assert (x == 100 * np.arange(bsp.nprocs)[:, None] + np.arange(40) + step).all()
+        assert list(bsp.messages()) == [(pid, pid, step) for pid in range(bsp.nprocs)]
 
 
-def test_room_for_transfers_grows_and_shrinks_from_superstep_to_superstep(run, nprocs):
-    def main(bsp):
-        sizes = [10, 100_000, 0, 1_000, 300_000, 300_000, 1, 50_000]
-        for size in sizes:
-            bsp.send(right(bsp), np.full(size, bsp.pid))
-            bsp.send(right(bsp), np.full(size // 3, bsp.pid))
-            bsp.sync()
-            got = [payload for _, _, payload in bsp.messages()]
-            assert [len(part) for part in got] == [size, size // 3]
-            assert all((part == (bsp.pid - 1) % bsp.nprocs).all() for part in got)
-        return True
-
-    assert run(main) == [True] * nprocs
+def test_room_for_transfers_grows_and_shrinks_from_superstep_to_superstep(bsp):
+    sizes = [10, 100_000, 0, 1_000, 300_000, 300_000, 1, 50_000]
+    for size in sizes:
+        bsp.send(right(bsp), np.full(size, bsp.pid))
+        bsp.send(right(bsp), np.full(size // 3, bsp.pid))
+        bsp.sync()
+        got = [payload for _, _, payload in bsp.messages()]
+        assert [len(part) for part in got] == [size, size // 3]
+        assert all((part == (bsp.pid - 1) % bsp.nprocs).all() for part in got)
 
 
 # -- disagreement ------------------------------------------------------------------------------
@@ -157,15 +141,12 @@ def test_an_oblsync_between_syncs_on_one_process_only_is_a_mismatch(run):
 
 @pytest.mark.procs(least=2)
 @pytest.mark.timeout(30)
-def test_an_oblsync_that_waits_for_a_process_at_a_sync_is_a_mismatch(run):
-    def main(bsp):
-        if bsp.pid == 0:
-            bsp.oblsync(1)
-        else:
-            bsp.sync()
-
-    with pytest.raises(bsplib.SyncMismatchError, match=r"sync"):
-        run(main)
+@pytest.mark.raises(bsplib.SyncMismatchError, match=r"sync")
+def test_an_oblsync_that_waits_for_a_process_at_a_sync_is_a_mismatch(bsp):
+    if bsp.pid == 0:
+        bsp.oblsync(1)
+    else:
+        bsp.sync()
 
 
 # -- what run itself is asked ----------------------------------------------------------------
@@ -201,15 +182,12 @@ def test_run_takes_a_numpy_number_of_processes(backend):
 
 
 @pytest.mark.procs(64)
-def test_many_more_processes_than_cores_exchange_everything(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros(bsp.nprocs, int)
-        for pid in range(bsp.nprocs):
-            bsp.put(pid, bsp.pid, x, offset=bsp.pid)
-        bsp.sync()
-        return int(x.sum())
-
-    assert run(main) == [nprocs * (nprocs - 1) // 2] * nprocs
+def test_many_more_processes_than_cores_exchange_everything(bsp):
+    x = bsp.zeros(bsp.nprocs, int)
+    for pid in range(bsp.nprocs):
+        bsp.put(pid, bsp.pid, x, offset=bsp.pid)
+    bsp.sync()
+    assert int(x.sum()) == bsp.nprocs * (bsp.nprocs - 1) // 2
 
 
 @pytest.mark.procs(1, 2)

@@ -281,23 +281,20 @@ def test_a_process_maps_what_it_uses_and_not_all_there_is(run):
 
 @pytest.mark.real_processes
 @pytest.mark.procs(2, 3)
-def test_arrays_stay_where_they_are_while_memory_grows_and_all_can_be_reached(run):
-    def main(bsp):
-        right = (bsp.pid + 1) % bsp.nprocs
-        arrays = []
-        for number in range(24):
-            size = 1000 + 7 * (1 << number) if number < 20 else 100
-            x = bsp.zeros(size, np.uint8)
-            arrays.append((x, x.__array_interface__["data"][0]))
-            bsp.hpput(right, np.full(size, number, np.uint8), x)
-            bsp.sync()
-        for number, (x, where) in enumerate(arrays):
-            assert x.__array_interface__["data"][0] == where
-            assert (x == number).all()
-            got = bsp.get(right, x)
-            bsp.put(right, np.full(x.size, number + 100, np.uint8), x)
-            bsp.sync()
-            assert (got == number).all()
-            assert (x == number + 100).all()
-
-    run(main)
+def test_arrays_stay_where_they_are_while_memory_grows_and_all_can_be_reached(bsp):
+    right = (bsp.pid + 1) % bsp.nprocs
+    arrays = []
+    for number in range(24):
+        size = 1000 + 7 * (1 << number) if number < 20 else 100
+        x = bsp.zeros(size, np.uint8)
+        arrays.append((x, x.__array_interface__["data"][0]))
+        bsp.hpput(right, np.full(size, number, np.uint8), x)
+        bsp.sync()
+    for number, (x, where) in enumerate(arrays):
+        assert x.__array_interface__["data"][0] == where
+        assert (x == number).all()
+        got = bsp.get(right, x)
+        bsp.put(right, np.full(x.size, number + 100, np.uint8), x)
+        bsp.sync()
+        assert (got == number).all()
+        assert (x == number + 100).all()

@@ -25,104 +25,80 @@ def test_a_string_is_not_cut_by_a_put(run, values):
 
 
 @pytest.mark.parametrize("values", ["abc", ["a", "abc"], np.array(["a"], "S3"), np.array("ab")])
-def test_a_string_that_fits_is_put(run, values):
-    def main(bsp):
-        x = bsp.zeros(2, "U3")
-        bsp.sync()
-        bsp.put(bsp.pid, values, x[:])
-        bsp.sync()
-        return x.tolist()
-
+def test_a_string_that_fits_is_put(bsp, values):
+    x = bsp.zeros(2, "U3")
+    bsp.sync()
+    bsp.put(bsp.pid, values, x[:])
+    bsp.sync()
     expected = np.broadcast_to(np.asarray(values, "U3"), 2).tolist()
-    assert all(found == expected for found in run(main))
+    assert x.tolist() == expected
 
 
-def test_no_field_of_a_record_is_cut(run):
-    def main(bsp):
-        x = bsp.zeros(2, "i4,U3")
-        bsp.sync()
-        with pytest.raises(DtypeError, match="would be cut"):
-            bsp.put(0, np.zeros(2, "i4,U4"), x)
-        bsp.put(0, np.zeros(2, "i2,U2"), x)
-        bsp.sync()
-
-    run(main)
+def test_no_field_of_a_record_is_cut(bsp):
+    x = bsp.zeros(2, "i4,U3")
+    bsp.sync()
+    with pytest.raises(DtypeError, match="would be cut"):
+        bsp.put(0, np.zeros(2, "i4,U4"), x)
+    bsp.put(0, np.zeros(2, "i2,U2"), x)
+    bsp.sync()
 
 
 @pytest.mark.procs(least=2)
-def test_words_are_cast_to_the_dtype_of_the_array_that_takes_them(run):
-    def main(bsp):
-        x = bsp.zeros(3, np.int32)
-        x[:] = 1, 2, 3
-        bsp.sync()
-        got = bsp.get_at([0, 1, 0, 1], [2, 0, 1, 2], x, np.zeros(4))
-        bsp.sync()
-        return got.tolist()
-
-    assert all(result == [3, 1, 2, 3] for result in run(main))
+def test_words_are_cast_to_the_dtype_of_the_array_that_takes_them(bsp):
+    x = bsp.zeros(3, np.int32)
+    x[:] = 1, 2, 3
+    bsp.sync()
+    got = bsp.get_at([0, 1, 0, 1], [2, 0, 1, 2], x, np.zeros(4))
+    bsp.sync()
+    assert got.tolist() == [3, 1, 2, 3]
 
 
-def test_a_string_is_not_cut_by_a_get_nor_by_words(run):
-    def main(bsp):
-        x = bsp.zeros(2, "U5")
-        bsp.sync()
-        with pytest.raises(DtypeError, match=r"get: .*would be cut to dtype <U3"):
-            bsp.get(0, x, np.zeros(2, "U3"))
-        with pytest.raises(DtypeError, match=r"get_at: .*would be cut to dtype <U3"):
-            bsp.get_at(0, [0, 1], x, np.zeros(2, "U3"))
-        with pytest.raises(DtypeError, match=r"put_at: .*would be cut to dtype <U5"):
-            bsp.put_at(0, [0], ["abcdef"], x)
-
-    run(main)
+def test_a_string_is_not_cut_by_a_get_nor_by_words(bsp):
+    x = bsp.zeros(2, "U5")
+    bsp.sync()
+    with pytest.raises(DtypeError, match=r"get: .*would be cut to dtype <U3"):
+        bsp.get(0, x, np.zeros(2, "U3"))
+    with pytest.raises(DtypeError, match=r"get_at: .*would be cut to dtype <U3"):
+        bsp.get_at(0, [0, 1], x, np.zeros(2, "U3"))
+    with pytest.raises(DtypeError, match=r"put_at: .*would be cut to dtype <U5"):
+        bsp.put_at(0, [0], ["abcdef"], x)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, bool, "U3", "M8[s]", "i4,f8"])
-def test_an_empty_list_is_put_into_any_array(run, dtype):
-    def main(bsp):
-        x = bsp.zeros(3, dtype)
-        bsp.sync()
-        for _ in range(2):
-            bsp.put(0, [], x)
-            bsp.put(0, [], x[:0])
-            bsp.put(0, [], x, offset=3)
-            bsp.put_at(0, [], [], x)
-        bsp.sync()
-        return bool((x == np.zeros(3, dtype)).all())
-
-    assert all(run(main))
+def test_an_empty_list_is_put_into_any_array(bsp, dtype):
+    x = bsp.zeros(3, dtype)
+    bsp.sync()
+    for _ in range(2):
+        bsp.put(0, [], x)
+        bsp.put(0, [], x[:0])
+        bsp.put(0, [], x, offset=3)
+        bsp.put_at(0, [], [], x)
+    bsp.sync()
+    assert (x == np.zeros(3, dtype)).all()
 
 
-def test_an_empty_array_keeps_its_dtype(run):
-    def main(bsp):
-        x = bsp.zeros(3, np.int64)
-        with pytest.raises(DtypeError):
-            bsp.put(0, np.zeros(0), x)
-
-    run(main)
+def test_an_empty_array_keeps_its_dtype(bsp):
+    x = bsp.zeros(3, np.int64)
+    with pytest.raises(DtypeError):
+        bsp.put(0, np.zeros(0), x)
 
 
-def test_no_tag_is_the_tag_of_size_0(run):
-    def main(bsp):
-        bsp.set_tagsize(0)
-        bsp.sync()
-        bsp.send(bsp.pid, b"payload")
-        bsp.send(bsp.pid, b"payload", b"")
-        with pytest.raises(MessageError, match="tags are bytes of length 0, not b'x'"):
-            bsp.send(bsp.pid, b"payload", b"x")
-        bsp.sync()
-        return [tag for _, tag, _ in bsp.messages()]
-
-    assert all(found == [b"", b""] for found in run(main))
+def test_no_tag_is_the_tag_of_size_0(bsp):
+    bsp.set_tagsize(0)
+    bsp.sync()
+    bsp.send(bsp.pid, b"payload")
+    bsp.send(bsp.pid, b"payload", b"")
+    with pytest.raises(MessageError, match="tags are bytes of length 0, not b'x'"):
+        bsp.send(bsp.pid, b"payload", b"x")
+    bsp.sync()
+    assert [tag for _, tag, _ in bsp.messages()] == [b"", b""]
 
 
-def test_no_tag_is_no_tag_of_another_size(run):
-    def main(bsp):
-        bsp.set_tagsize(2)
-        bsp.sync()
-        bsp.send(0, b"", None)
-
-    with pytest.raises(MessageError, match="tags are bytes of length 2, not None"):
-        run(main)
+@pytest.mark.raises(MessageError, match="tags are bytes of length 2, not None")
+def test_no_tag_is_no_tag_of_another_size(bsp):
+    bsp.set_tagsize(2)
+    bsp.sync()
+    bsp.send(0, b"", None)
 
 
 # -- values that are lost without a word ---------------------------------------------------------
@@ -291,15 +267,14 @@ def test_under_check_a_value_that_does_not_survive_its_cast_is_an_error(
 @pytest.mark.procs(2)
 @pytest.mark.parametrize("name", WAYS)
 @pytest.mark.parametrize(("values", "dtype"), KEPT)
-def test_under_check_values_that_survive_their_cast_are_transferred(run, name, values, dtype):
-    def main(bsp):
-        x = bsp.zeros(values.size, dtype)
-        if bsp.pid == 1:
-            WAYS[name](bsp, values, x)
-        bsp.sync()
-        return x.tobytes()
-
-    assert run(main, check=True)[0] == values.astype(dtype).tobytes()
+@pytest.mark.checked
+def test_under_check_values_that_survive_their_cast_are_transferred(bsp, name, values, dtype):
+    x = bsp.zeros(values.size, dtype)
+    if bsp.pid == 1:
+        WAYS[name](bsp, values, x)
+    bsp.sync()
+    if bsp.pid == 0:
+        assert x.tobytes() == values.astype(dtype).tobytes()
 
 
 INTO = {
@@ -359,16 +334,14 @@ def test_under_check_a_get_of_what_survives_its_cast_is_read(run, name, values, 
 
 
 @pytest.mark.procs(2)
-def test_under_check_a_long_get_into_a_narrower_array_is_found(run):
-    def main(bsp):
-        x = bsp.full(40000, 7)
-        x[-1] = 128
-        bsp.sync()
-        bsp.get(1 - bsp.pid, x, np.zeros((200, 200), "i1").reshape(-1))
-        bsp.sync()
-
-    with pytest.raises(DtypeError, match=r"get at .*: 1 of 40000 values .*: 128 would become -128"):
-        run(main, check=True)
+@pytest.mark.raises(DtypeError, match=r"get at .*: 1 of 40000 values .*: 128 would become -128")
+@pytest.mark.checked
+def test_under_check_a_long_get_into_a_narrower_array_is_found(bsp):
+    x = bsp.full(40000, 7)
+    x[-1] = 128
+    bsp.sync()
+    bsp.get(1 - bsp.pid, x, np.zeros((200, 200), "i1").reshape(-1))
+    bsp.sync()
 
 
 @pytest.mark.procs(1, 2)
