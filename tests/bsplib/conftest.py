@@ -13,7 +13,6 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "not_on_mpi(why): there is nothing to test on an MPI; why says the reason"
     )
     config.addinivalue_line("markers", "fresh: each run of the test has processes of its own")
-    config.addinivalue_line("markers", "raises(kind, match): what a test that is a program raises")
+    config.addinivalue_line("markers", "raises(kind, match): the error of a test that is a program")
     config.addinivalue_line("markers", "checked: a test that is a program runs with check=True")
 
 
@@ -256,16 +255,24 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     programs = pyfuncitem.funcargs.get("bsp")
     if not isinstance(programs, Programs):
         return None
-    names = set(inspect.signature(pyfuncitem.obj).parameters) - {"bsp"}
+    program = pyfuncitem.obj
+    names = set(inspect.signature(program).parameters) - {"bsp"}
     given = {name: pyfuncitem.funcargs[name] for name in names}
     if pyfuncitem.get_closest_marker("checked"):
         given["check"] = True
-    expected = pyfuncitem.get_closest_marker("raises")
-    outcome = pytest.raises(*expected.args, **expected.kwargs) if expected else nullcontext()  # noqa: PT010
-    with outcome:
-        results = programs.run(pyfuncitem.obj, **given)
-        assert results == [None] * pyfuncitem.funcargs["nprocs"]
+    if expected := pyfuncitem.get_closest_marker("raises"):
+        with pytest.raises(expected.args[0], match=_words(pyfuncitem, **expected.kwargs)):
+            programs.run(program, **given)
+    else:
+        assert programs.run(program, **given) == [None] * pyfuncitem.funcargs["nprocs"]
     return True
+
+
+def _words(test: pytest.Function, match: Any) -> str:
+    """Return what an error is to say: a pattern, or a function of parameters of the test."""
+    if isinstance(match, str):
+        return match
+    return str(match(**{name: test.funcargs[name] for name in inspect.signature(match).parameters}))
 
 
 @pytest.fixture

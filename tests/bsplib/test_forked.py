@@ -25,17 +25,13 @@ OF_ANOTHER = r"this process was forked from the one that runs main, to which the
         for number, name in enumerate(PRIMITIVES)
     ],
 )
-def test_a_child_that_main_has_forked_cannot_use_the_group(run, name):
-    def main(bsp):
-        x = keep(bsp)[1]
-        said = in_child(lambda: PRIMITIVES[name](bsp, x))
-        bsp.put(0, 7.0, x, offset=1)
-        bsp.sync()
-        return said, x[1], bsp.qsize()
-
-    for pid, (said, value, queue) in enumerate(run(main)):
-        assert said.startswith(f"PartitionError: {name}: this group cannot be used: {OF_ANOTHER}")
-        assert (value, queue) == (0 if pid else 7, (0, 0))
+def test_a_child_that_main_has_forked_cannot_use_the_group(bsp, name):
+    x = keep(bsp)[1]
+    said = in_child(lambda: PRIMITIVES[name](bsp, x))
+    bsp.put(0, 7.0, x, offset=1)
+    bsp.sync()
+    assert said.startswith(f"PartitionError: {name}: this group cannot be used: {OF_ANOTHER}")
+    assert (x[1], bsp.qsize()) == (0 if bsp.pid else 7, (0, 0))
 
 
 @pytest.mark.procs(2)

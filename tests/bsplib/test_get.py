@@ -297,23 +297,19 @@ NEW = {
 
 @pytest.mark.parametrize("size", [2, 1000])
 @pytest.mark.parametrize("get", NEW)
-def test_a_new_destination_has_no_plausible_values_before_the_sync(run, get, size):
-    def main(bsp):
-        x = bsp.full(size, 3.5)
+def test_a_new_destination_has_no_plausible_values_before_the_sync(bsp, get, size):
+    x = bsp.full(size, 3.5)
+    bsp.sync()
+    found = []
+    for _ in range(3):  # the first one is checked
+        got = NEW[get](bsp, x)
+        with np.errstate(all="ignore"):  # the middle has what was in that memory before
+            early = got[[0, -1]].tolist(), float(got.sum())
         bsp.sync()
-        found = []
-        for _ in range(3):  # the first one is checked
-            got = NEW[get](bsp, x)
-            with np.errstate(all="ignore"):  # the middle has what was in that memory before
-                early = got[[0, -1]].tolist(), float(got.sum())
-            bsp.sync()
-            found.append((early, got.min(), got.max()))
-        return found
-
-    for found in run(main):
-        for (ends, total), low, high in found:
-            assert np.isnan([*ends, total]).all()
-            assert (low, high) == (3.5, 3.5)
+        found.append((early, got.min(), got.max()))
+    for (ends, total), low, high in found:
+        assert np.isnan([*ends, total]).all()
+        assert (low, high) == (3.5, 3.5)
 
 
 UNREAD = {
@@ -362,31 +358,27 @@ def test_a_destination_that_the_program_passes_is_not_touched_before_the_sync(bs
 
 
 @pytest.mark.parametrize("size", [3, 20_000])
-def test_gets_and_hpgets_of_a_superstep_go_into_arrays_of_every_kind(run, nprocs, size):
-    def main(bsp):
-        x = bsp.array(np.arange(size) + 10 * bsp.pid)
-        registered, private = bsp.zeros(2 * size, int), np.zeros((3, size), int)
+def test_gets_and_hpgets_of_a_superstep_go_into_arrays_of_every_kind(bsp, size):
+    x = bsp.array(np.arange(size) + 10 * bsp.pid)
+    registered, private = bsp.zeros(2 * size, int), np.zeros((3, size), int)
+    bsp.sync()
+    found = []
+    for _ in range(3):  # the first one is checked
+        registered[:] = private[:] = 0
         bsp.sync()
-        found = []
-        for _ in range(3):  # the first one is checked
-            registered[:] = private[:] = 0
-            bsp.sync()
-            bsp.hpget(left(bsp), x, registered[:size])
-            bsp.get(left(bsp), x, registered[size:])
-            bsp.hpget(left(bsp), x, private[0])
-            bsp.get(left(bsp), x[::-1], private[1])
-            bsp.hpget(left(bsp), x, private[2, 1:], offset=1)
-            made = bsp.hpget(left(bsp), x)
-            bsp.sync()
-            found.append(np.array([registered[:size], registered[size:], *private, made]))
-        return found
-
-    for pid, found in enumerate(run(main)):
-        there = np.arange(size) + 10 * ((pid - 1) % nprocs)
-        without_first = np.where(np.arange(size), there, 0)
-        expected = [there, there, there, there[::-1], without_first, there]
-        for each in found:
-            assert np.array_equal(each, expected)
+        bsp.hpget(left(bsp), x, registered[:size])
+        bsp.get(left(bsp), x, registered[size:])
+        bsp.hpget(left(bsp), x, private[0])
+        bsp.get(left(bsp), x[::-1], private[1])
+        bsp.hpget(left(bsp), x, private[2, 1:], offset=1)
+        made = bsp.hpget(left(bsp), x)
+        bsp.sync()
+        found.append(np.array([registered[:size], registered[size:], *private, made]))
+    there = np.arange(size) + 10 * ((bsp.pid - 1) % bsp.nprocs)
+    without_first = np.where(np.arange(size), there, 0)
+    expected = [there, there, there, there[::-1], without_first, there]
+    for each in found:
+        assert np.array_equal(each, expected)
 
 
 def test_an_hpget_beside_a_put_reads_what_is_not_put(bsp):

@@ -375,19 +375,18 @@ def test_indices_are_0_to_the_last(run, operation, index, words, made):
 @pytest.mark.procs(3)
 @pytest.mark.parametrize("pid", [-1, 3, 1 << 16, 1 << 40, 1 << 63])
 @pytest.mark.parametrize("operation", ["put_at", "get_at"])
-def test_pids_are_those_of_the_group(run, operation, pid):
-    def main(bsp):
-        x = bsp.zeros(4)
-        if operation == "put_at":
-            bsp.put_at(integers(0, pid), 1, 1.0, x)
-        else:
-            bsp.get_at(integers(0, pid), 1, x)
-
-    with pytest.raises(
-        bsplib.ProcessRangeError,
-        match=rf"{operation}: there is no process {pid} among 3 \(0 to 2\) \[process 0, ",
-    ):
-        run(main)
+@pytest.mark.raises(
+    bsplib.ProcessRangeError,
+    match=lambda operation, pid: (
+        rf"{operation}: there is no process {pid} among 3 \(0 to 2\) \[process 0, "
+    ),
+)
+def test_pids_are_those_of_the_group(bsp, operation, pid):
+    x = bsp.zeros(4)
+    if operation == "put_at":
+        bsp.put_at(integers(0, pid), 1, 1.0, x)
+    else:
+        bsp.get_at(integers(0, pid), 1, x)
 
 
 @pytest.mark.procs(least=2)
@@ -591,19 +590,17 @@ def test_an_hpput_too_few_for_an_oblsync_is_an_error(bsp):
 
 @pytest.mark.procs(1, 2)
 @pytest.mark.parametrize("operation", ["hpput", "hpget"])
-def test_errors_of_hp_transfers_say_hp(run, operation):
-    def main(bsp):
-        x = bsp.zeros(4)
-        bsp.sync()
-        if operation == "hpput":
-            bsp.hpput(0, np.zeros(1), x, offset=4)
-        else:
-            bsp.hpget(0, x, np.zeros(1), offset=4)
-
-    with pytest.raises(
-        bsplib.BoundsError, match=rf"^{operation}: 1 of 1 elements fall outside 'x' on process 0"
-    ):
-        run(main)
+@pytest.mark.raises(
+    bsplib.BoundsError,
+    match=lambda operation: rf"^{operation}: 1 of 1 elements fall outside 'x' on process 0",
+)
+def test_errors_of_hp_transfers_say_hp(bsp, operation):
+    x = bsp.zeros(4)
+    bsp.sync()
+    if operation == "hpput":
+        bsp.hpput(0, np.zeros(1), x, offset=4)
+    else:
+        bsp.hpget(0, x, np.zeros(1), offset=4)
 
 
 # -- scope ----------------------------------------------------------------------------------------

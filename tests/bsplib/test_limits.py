@@ -140,39 +140,31 @@ def test_a_process_with_nothing_to_say_reserves_little():
 
 @pytest.mark.not_on_mpi("it looks at the segment in shared memory")
 @pytest.mark.procs(2)
-def test_freed_arrays_are_used_again(run):
-    def main(bsp):
-        sizes = []
-        for number in range(60):
-            x = bsp.zeros(1_000_000 + 1000 * (number % 7), np.uint8)
-            assert not x.any()
-            x[:] = 255
-            bsp.pop_reg(x)
-            bsp.sync()
-            sizes.append(_blocks(bsp))
-        return sizes
-
-    for sizes in run(main):
-        assert sizes[-1] == sizes[20] < 8 << 20
+def test_freed_arrays_are_used_again(bsp):
+    sizes = []
+    for number in range(60):
+        x = bsp.zeros(1_000_000 + 1000 * (number % 7), np.uint8)
+        assert not x.any()
+        x[:] = 255
+        bsp.pop_reg(x)
+        bsp.sync()
+        sizes.append(_blocks(bsp))
+    assert sizes[-1] == sizes[20] < 8 << 20
 
 
 @pytest.mark.not_on_mpi("it looks at the segment in shared memory")
 @pytest.mark.procs(2)
-def test_what_carries_transfers_is_used_again(run):
-    def main(bsp):
-        x = bsp.zeros(1_000_000, np.uint8)
-        sizes = []
-        for _ in range(40):
-            bsp.put(1 - bsp.pid, np.ones(1_000_000, np.uint8), x)
-            bsp.send(1 - bsp.pid, bytes(500_000))
-            got = bsp.get(1 - bsp.pid, x)
-            bsp.sync()
-            assert got.shape == x.shape
-            sizes.append(_blocks(bsp))
-        return sizes
-
-    for sizes in run(main):
-        assert sizes[-1] == sizes[10] < 48 << 20
+def test_what_carries_transfers_is_used_again(bsp):
+    x = bsp.zeros(1_000_000, np.uint8)
+    sizes = []
+    for _ in range(40):
+        bsp.put(1 - bsp.pid, np.ones(1_000_000, np.uint8), x)
+        bsp.send(1 - bsp.pid, bytes(500_000))
+        got = bsp.get(1 - bsp.pid, x)
+        bsp.sync()
+        assert got.shape == x.shape
+        sizes.append(_blocks(bsp))
+    assert sizes[-1] == sizes[10] < 48 << 20
 
 
 @pytest.mark.not_on_mpi("it looks at the segment in shared memory")
@@ -218,19 +210,15 @@ def test_the_first_hpput_into_an_array_needs_no_memory_but_the_array(run):
 
 @pytest.mark.not_on_mpi("it looks at the segment in shared memory")
 @pytest.mark.procs(2)
-def test_arrays_of_sub_groups_are_freed_when_they_are_left(run):
-    def main(bsp):
-        sizes = []
-        for _ in range(40):
-            with bsp.partition([bsp.nprocs]) as sub:
-                sub.zeros(1_000_000, np.uint8)
-                sub.sync()
-            bsp.sync()
-            sizes.append(_blocks(bsp))
-        return sizes
-
-    for sizes in run(main):
-        assert sizes[-1] == sizes[10] < 16 << 20
+def test_arrays_of_sub_groups_are_freed_when_they_are_left(bsp):
+    sizes = []
+    for _ in range(40):
+        with bsp.partition([bsp.nprocs]) as sub:
+            sub.zeros(1_000_000, np.uint8)
+            sub.sync()
+        bsp.sync()
+        sizes.append(_blocks(bsp))
+    assert sizes[-1] == sizes[10] < 16 << 20
 
 
 # -- little shared memory -------------------------------------------------------------------------

@@ -112,15 +112,12 @@ ARRAYS = {
 
 @pytest.mark.procs(1, 2)
 @pytest.mark.parametrize("array", ARRAYS.values(), ids=ARRAYS)
-def test_an_array_arrives_with_shape_and_dtype(run, array):
-    def main(bsp):
-        bsp.send(right(bsp), array)
-        bsp.sync()
-        return bsp.move()
-
-    for got in run(main):
-        assert type(got) is np.ndarray
-        assert (got.shape, got.dtype, got.tolist()) == (array.shape, array.dtype, array.tolist())
+def test_an_array_arrives_with_shape_and_dtype(bsp, array):
+    bsp.send(right(bsp), array)
+    bsp.sync()
+    got = bsp.move()
+    assert type(got) is np.ndarray
+    assert (got.shape, got.dtype, got.tolist()) == (array.shape, array.dtype, array.tolist())
 
 
 @pytest.mark.procs(1, 2, 4)

@@ -130,29 +130,25 @@ def test_out_may_be_what_is_given(run, nprocs, machine, n):
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_out_may_overlap_what_is_given(run, nprocs, n):
-    def main(bsp):
-        found = []
-        for _ in range(2):
-            for call in (bsp.broadcast, bsp.allreduce, bsp.scan):
-                x = np.arange(n + 3) + 1000.0 * bsp.pid
-                found.append(call(x[:n], out=x[3:]).copy())
-            x = np.arange(n * (bsp.nprocs + 1)) + 1000.0 * bsp.pid
-            parts = [x[n * to : n * (to + 1)] for to in range(bsp.nprocs)]
-            places = [x[n * to : n * (to + 1)] for to in range(1, bsp.nprocs + 1)]
-            found.append([each.copy() for each in bsp.alltoall(parts, out=places)])
-            x = np.arange(n * (bsp.nprocs + 1)) + 1000.0 * bsp.pid
-            parts = [x[n * to : n * (to + 1)] for to in range(bsp.nprocs)]
-            found.append(bsp.scatter(parts, out=x[n // 2 : n // 2 + n]).copy())
-        return found
-
-    for pid, found in enumerate(run(main)):
-        ramp = np.arange(n)
-        upto = [1000.0 * sum(range(k)) + k * ramp for k in range(nprocs + 1)]
-        came = [ramp + n * pid + 1000.0 * source for source in range(nprocs)]
-        expected = [ramp, upto[nprocs], upto[pid + 1], came, ramp + n * pid]
-        for one, other in zip(found, expected * 2, strict=True):
-            assert np.array_equal(one, other)
+def test_out_may_overlap_what_is_given(bsp, n):
+    found = []
+    for _ in range(2):
+        for call in (bsp.broadcast, bsp.allreduce, bsp.scan):
+            x = np.arange(n + 3) + 1000.0 * bsp.pid
+            found.append(call(x[:n], out=x[3:]).copy())
+        x = np.arange(n * (bsp.nprocs + 1)) + 1000.0 * bsp.pid
+        parts = [x[n * to : n * (to + 1)] for to in range(bsp.nprocs)]
+        places = [x[n * to : n * (to + 1)] for to in range(1, bsp.nprocs + 1)]
+        found.append([each.copy() for each in bsp.alltoall(parts, out=places)])
+        x = np.arange(n * (bsp.nprocs + 1)) + 1000.0 * bsp.pid
+        parts = [x[n * to : n * (to + 1)] for to in range(bsp.nprocs)]
+        found.append(bsp.scatter(parts, out=x[n // 2 : n // 2 + n]).copy())
+    ramp = np.arange(n)
+    upto = [1000.0 * sum(range(k)) + k * ramp for k in range(bsp.nprocs + 1)]
+    came = [ramp + n * bsp.pid + 1000.0 * source for source in range(bsp.nprocs)]
+    expected = [ramp, upto[bsp.nprocs], upto[bsp.pid + 1], came, ramp + n * bsp.pid]
+    for one, other in zip(found, expected * 2, strict=True):
+        assert np.array_equal(one, other)
 
 
 @BOTH
@@ -172,61 +168,49 @@ def test_out_may_have_gaps(run, nprocs, machine, n):
 
 
 @pytest.mark.parametrize("n", [1, 1_000, 40_000])
-def test_out_may_be_a_registered_array_whose_puts_and_gets_come_before(run, nprocs, n):
-    def main(bsp):
-        x, old = bsp.zeros(n), np.empty(n)
-        right = (bsp.pid + 1) % bsp.nprocs
-        x[:] = -1.0 - bsp.pid
-        bsp.sync()
-        bsp.get(right, x, old)
-        bsp.put(right, np.full(n, 5.0), x)
-        bsp.allreduce(values(bsp, n), out=x)
-        bsp.sync()
-        new = bsp.get(right, x)
-        bsp.sync()
-        return old, x.copy(), new
-
-    for pid, (old, mine, new) in enumerate(run(main)):
-        total = nprocs * np.arange(n) + 1000.0 * sum(range(nprocs))
-        assert (old == -1.0 - (pid + 1) % nprocs).all()
-        assert np.array_equal(mine, total)
-        assert np.array_equal(new, total)
+def test_out_may_be_a_registered_array_whose_puts_and_gets_come_before(bsp, n):
+    x, old = bsp.zeros(n), np.empty(n)
+    right = (bsp.pid + 1) % bsp.nprocs
+    x[:] = -1.0 - bsp.pid
+    bsp.sync()
+    bsp.get(right, x, old)
+    bsp.put(right, np.full(n, 5.0), x)
+    bsp.allreduce(values(bsp, n), out=x)
+    bsp.sync()
+    new = bsp.get(right, x)
+    bsp.sync()
+    total = bsp.nprocs * np.arange(n) + 1000.0 * sum(range(bsp.nprocs))
+    assert (old == -1.0 - (bsp.pid + 1) % bsp.nprocs).all()
+    assert np.array_equal(x, total)
+    assert np.array_equal(new, total)
 
 
 @pytest.mark.parametrize("n", [1, 1_000, 40_000])
-def test_a_put_into_what_the_root_gives_and_takes_changes_no_broadcast(run, nprocs, n):
-    def main(bsp):
-        x = bsp.zeros(n)
-        x[:] = bsp.pid
-        found = []
-        for _ in range(2):
-            bsp.put(0, np.full(n, 9.0), x)
-            found.append(bsp.broadcast(x, out=x).copy())
-        private, there = np.zeros(n), bsp.zeros(n)
-        there[:] = 3.0
-        bsp.sync()
-        bsp.get(0, there, private)
-        found.append(bsp.broadcast(private, out=private))
-        return found
-
-    for found in run(main):
-        assert [float(x.max()) for x in found] == [0.0, 0.0, 0.0]
-        assert [float(x.min()) for x in found] == [0.0, 0.0, 0.0]
+def test_a_put_into_what_the_root_gives_and_takes_changes_no_broadcast(bsp, n):
+    x = bsp.zeros(n)
+    x[:] = bsp.pid
+    found = []
+    for _ in range(2):
+        bsp.put(0, np.full(n, 9.0), x)
+        found.append(bsp.broadcast(x, out=x).copy())
+    private, there = np.zeros(n), bsp.zeros(n)
+    there[:] = 3.0
+    bsp.sync()
+    bsp.get(0, there, private)
+    found.append(bsp.broadcast(private, out=private))
+    assert [float(x.max()) for x in found] == [0.0, 0.0, 0.0]
+    assert [float(x.min()) for x in found] == [0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("n", [1_000, 40_000])
-def test_out_may_be_what_came_from_another_process(run, nprocs, n):
-    def main(bsp):
-        right = (bsp.pid + 1) % bsp.nprocs
-        for _ in range(3):
-            bsp.send(right, values(bsp, n))
-            bsp.sync()
-            came = bsp.move()
-            bsp.allreduce(values(bsp, n), out=came)
-        return came
-
-    for came in run(main):
-        assert np.array_equal(came, nprocs * np.arange(n) + 1000.0 * sum(range(nprocs)))
+def test_out_may_be_what_came_from_another_process(bsp, n):
+    right = (bsp.pid + 1) % bsp.nprocs
+    for _ in range(3):
+        bsp.send(right, values(bsp, n))
+        bsp.sync()
+        came = bsp.move()
+        bsp.allreduce(values(bsp, n), out=came)
+    assert np.array_equal(came, bsp.nprocs * np.arange(n) + 1000.0 * sum(range(bsp.nprocs)))
 
 
 def test_numbers_are_written_into_an_array_without_axes(bsp):
@@ -240,23 +224,19 @@ def test_numbers_are_written_into_an_array_without_axes(bsp):
     assert places.tolist() == [float(pid) for pid in range(bsp.nprocs)]
 
 
-def test_one_array_takes_the_values_of_all_by_pid(run, nprocs):
-    def main(bsp):
-        whole = np.empty((bsp.nprocs, 2, 3))
-        bsp.allgather(np.full((2, 3), bsp.pid), out=np.empty((bsp.nprocs, 2, 3), int))
-        return bsp.allgather(np.full((2, 3), float(bsp.pid)), out=whole)
-
-    for whole in run(main):
-        assert [each.max() for each in whole] == list(range(nprocs))
+def test_one_array_takes_the_values_of_all_by_pid(bsp):
+    whole = np.empty((bsp.nprocs, 2, 3))
+    bsp.allgather(np.full((2, 3), bsp.pid), out=np.empty((bsp.nprocs, 2, 3), int))
+    whole = bsp.allgather(np.full((2, 3), float(bsp.pid)), out=whole)
+    assert [each.max() for each in whole] == list(range(bsp.nprocs))
 
 
-def test_a_part_of_none_leaves_its_place_as_it_is(run, nprocs):
-    def main(bsp):
-        parts = [np.full(2, bsp.pid) if to != bsp.pid else None for to in range(bsp.nprocs)]
-        return bsp.alltoall(parts, out=np.full((bsp.nprocs, 2), -1)).tolist()
-
-    for pid, found in enumerate(run(main)):
-        assert found == [[-1, -1] if source == pid else [source] * 2 for source in range(nprocs)]
+def test_a_part_of_none_leaves_its_place_as_it_is(bsp):
+    parts = [np.full(2, bsp.pid) if to != bsp.pid else None for to in range(bsp.nprocs)]
+    found = bsp.alltoall(parts, out=np.full((bsp.nprocs, 2), -1)).tolist()
+    assert found == [
+        [-1, -1] if source == bsp.pid else [source] * 2 for source in range(bsp.nprocs)
+    ]
 
 
 def test_only_the_root_needs_an_out(run, nprocs):

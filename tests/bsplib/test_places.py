@@ -187,21 +187,20 @@ def test_a_view_of_a_new_array_of_another_shape_is_told_apart_at_the_sync(bsp):
         (np.s_[5:, 3:], 1, 1, "index 5 on axis 0"),
     ],
 )
+@pytest.mark.raises(
+    bsplib.BoundsError,
+    match=lambda count, lacking, primitive, why: (
+        rf"^{primitive}: {lacking} of {count} elements fall outside the array on process 1 "
+        rf"\({why}.*\[process 0, superstep 1, test_places.py:\d+\]"
+    ),
+)
 def test_an_axis_that_is_shorter_there_is_out_of_bounds_there(
-    run, primitive, index, lacking, count, why
+    bsp, primitive, index, lacking, count, why
 ):
-    def main(bsp):
-        x = bsp.zeros((6, 4) if bsp.pid == 0 else (5, 3))
-        bsp.sync()
-        if bsp.pid == 0:
-            bsp.put(1, 1, x[index]) if primitive == "put" else bsp.get(1, x[index])
-
-    with pytest.raises(
-        bsplib.BoundsError,
-        match=rf"^{primitive}: {lacking} of {count} elements fall outside the array on process 1 "
-        rf"\({why}.*\[process 0, superstep 1, test_places.py:\d+\]",
-    ):
-        run(main)
+    x = bsp.zeros((6, 4) if bsp.pid == 0 else (5, 3))
+    bsp.sync()
+    if bsp.pid == 0:
+        bsp.put(1, 1, x[index]) if primitive == "put" else bsp.get(1, x[index])
 
 
 @pytest.mark.procs(2)
@@ -257,13 +256,10 @@ def test_an_element_is_a_number_and_names_nothing(run, primitive):
         (lambda x: np.broadcast_to(x[0], (3, 4)), "is no basic slice"),
     ],
 )
-def test_what_is_no_basic_slice_of_a_registered_array_names_no_place(run, place, words):
-    def main(bsp):
-        x = bsp.array(matrix())
-        bsp.put(0, 1, place(x))
-
-    with pytest.raises(bsplib.PlaceError, match=rf"^put: .*{words}"):
-        run(main)
+@pytest.mark.raises(bsplib.PlaceError, match=lambda words: rf"^put: .*{words}")
+def test_what_is_no_basic_slice_of_a_registered_array_names_no_place(bsp, place, words):
+    x = bsp.array(matrix())
+    bsp.put(0, 1, place(x))
 
 
 @pytest.mark.procs(2)
@@ -354,16 +350,15 @@ def test_an_offset_beyond_the_array_is_an_error_with_numbers(
 
 @pytest.mark.procs(2)
 @pytest.mark.parametrize("primitive", ["put", "get"])
-def test_a_negative_offset_is_out_of_bounds(run, primitive):
-    def main(bsp):
-        x = bsp.zeros(3)
-        if primitive == "put":
-            bsp.put(0, 1, x, offset=-1)
-        else:
-            bsp.get(0, x, np.zeros(1), offset=-1)
-
-    with pytest.raises(bsplib.BoundsError, match=rf"^{primitive}: offset -1 is negative"):
-        run(main)
+@pytest.mark.raises(
+    bsplib.BoundsError, match=lambda primitive: rf"^{primitive}: offset -1 is negative"
+)
+def test_a_negative_offset_is_out_of_bounds(bsp, primitive):
+    x = bsp.zeros(3)
+    if primitive == "put":
+        bsp.put(0, 1, x, offset=-1)
+    else:
+        bsp.get(0, x, np.zeros(1), offset=-1)
 
 
 @pytest.mark.procs(2)
@@ -375,16 +370,15 @@ def test_an_offset_is_an_integer(run, offset):
 
 @pytest.mark.procs(2)
 @pytest.mark.parametrize("primitive", ["put", "get"])
-def test_an_offset_together_with_an_index_is_an_error(run, primitive):
-    def main(bsp):
-        x = bsp.zeros(3)
-        if primitive == "put":
-            bsp.put(0, 1, x, offset=1, at=np.s_[1])
-        else:
-            bsp.get(0, x, np.zeros(1), offset=1, at=np.s_[1])
-
-    with pytest.raises(bsplib.PlaceError, match=rf"^{primitive}: give offset=1 or at=, not both"):
-        run(main)
+@pytest.mark.raises(
+    bsplib.PlaceError, match=lambda primitive: rf"^{primitive}: give offset=1 or at=, not both"
+)
+def test_an_offset_together_with_an_index_is_an_error(bsp, primitive):
+    x = bsp.zeros(3)
+    if primitive == "put":
+        bsp.put(0, 1, x, offset=1, at=np.s_[1])
+    else:
+        bsp.get(0, x, np.zeros(1), offset=1, at=np.s_[1])
 
 
 # -- an index there ------------------------------------------------------------------------
@@ -462,16 +456,14 @@ def test_values_broadcast_to_what_an_index_selects_there(bsp):
 @pytest.mark.procs(2)
 @pytest.mark.parametrize("primitive", ["put", "get"])
 @pytest.mark.parametrize("index", [3, -4, np.s_[0, 2], np.s_[0, 0, 0], np.s_[:, -3]], ids=str)
-def test_an_index_outside_the_array_there_is_an_error(run, primitive, index):
-    def main(bsp):
-        x = bsp.zeros((3, 2) if bsp.pid else (9, 9))
-        bsp.sync()
-        bsp.put(1, 1, x, at=index) if primitive == "put" else bsp.get(1, x, at=index)
-
-    with pytest.raises(
-        bsplib.BoundsError, match=rf"^{primitive}: at= does not index 'x' of shape \(3, 2\) on pro"
-    ):
-        run(main)
+@pytest.mark.raises(
+    bsplib.BoundsError,
+    match=lambda primitive: rf"^{primitive}: at= does not index 'x' of shape \(3, 2\) on pro",
+)
+def test_an_index_outside_the_array_there_is_an_error(bsp, primitive, index):
+    x = bsp.zeros((3, 2) if bsp.pid else (9, 9))
+    bsp.sync()
+    bsp.put(1, 1, x, at=index) if primitive == "put" else bsp.get(1, x, at=index)
 
 
 @pytest.mark.procs(2)

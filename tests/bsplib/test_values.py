@@ -128,21 +128,18 @@ MASKED = {
 
 @pytest.mark.procs(1, 2)
 @pytest.mark.parametrize("name", MASKED)
-def test_a_masked_array_raises_and_the_error_names_the_way_out(run, name):
-    def main(bsp):
-        x = bsp.zeros(3)
-        bsp.sync()
-        bsp.put(0, np.ones(3), x)  # now the core takes puts
-        masked = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
-        with pytest.raises(DtypeError) as caught:
-            MASKED[name](bsp, x, masked)
-        bsp.sync()
-        return str(caught.value)
-
-    for text in run(main):
-        primitive = name.split()[0]
-        assert text.startswith(f"{primitive}: a masked array would lose its mask; fill it by")
-        assert text.count("[process ") == (primitive != "shared")
+def test_a_masked_array_raises_and_the_error_names_the_way_out(bsp, name):
+    x = bsp.zeros(3)
+    bsp.sync()
+    bsp.put(0, np.ones(3), x)  # now the core takes puts
+    masked = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
+    with pytest.raises(DtypeError) as caught:
+        MASKED[name](bsp, x, masked)
+    bsp.sync()
+    text = str(caught.value)
+    primitive = name.split()[0]
+    assert text.startswith(f"{primitive}: a masked array would lose its mask; fill it by")
+    assert text.count("[process ") == (primitive != "shared")
 
 
 @pytest.mark.procs(1, 2)
@@ -248,20 +245,18 @@ WAYS = {
 @pytest.mark.procs(2)
 @pytest.mark.parametrize("name", WAYS)
 @pytest.mark.parametrize(("values", "dtype", "words"), LOST)
+@pytest.mark.checked
 def test_under_check_a_value_that_does_not_survive_its_cast_is_an_error(
-    run, name, values, dtype, words
+    bsp, name, values, dtype, words
 ):
-    def main(bsp):
-        x = bsp.zeros(values.size, dtype)
-        with pytest.raises(DtypeError) as caught:
-            WAYS[name](bsp, values, x)
-        bsp.sync()
-        return str(caught.value)
-
-    for text in run(main, check=True):
-        assert text.startswith(f"{name}: 1 of {values.size} values of dtype ")
-        assert words in text
-        assert text.count("[process ") == 1
+    x = bsp.zeros(values.size, dtype)
+    with pytest.raises(DtypeError) as caught:
+        WAYS[name](bsp, values, x)
+    bsp.sync()
+    text = str(caught.value)
+    assert text.startswith(f"{name}: 1 of {values.size} values of dtype ")
+    assert words in text
+    assert text.count("[process ") == 1
 
 
 @pytest.mark.procs(2)
