@@ -269,10 +269,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def _words(test: pytest.Function, match: Any) -> str:
-    """Return what an error is to say: a pattern, or a function of parameters of the test."""
+    """Return what an error is to say: a pattern, or one made of the program and its parameters."""
     if isinstance(match, str):
         return match
-    return str(match(**{name: test.funcargs[name] for name in inspect.signature(match).parameters}))
+    given = {"program": test.obj, **test.funcargs}
+    return str(match(*map(given.get, inspect.signature(match).parameters)))
 
 
 @pytest.fixture
