@@ -85,12 +85,6 @@ def test_runs_of_a_pool_have_the_same_processes(pool):
         assert pool.run(os_pids) == first
 
 
-def test_the_first_run_of_a_pool_has_the_processes_that_were_started_with_it():
-    with bsplib.Pool(2) as pool:
-        started = children()
-        assert set(pool.run(os_pids)) <= started
-
-
 def test_a_pool_of_one_process_is_a_process_of_its_own():
     with bsplib.Pool(1) as pool:
         (first,) = pool.run(lambda bsp: os.getpid())
@@ -167,29 +161,6 @@ def test_arrays_of_an_earlier_run_are_not_registered_any_more(pool):
         pool.run(use)
 
 
-def test_messages_and_gets_of_later_runs_are_their_own(pool):
-    def main(bsp, number):
-        assert bsp.qsize() == (0, 0)
-        x = bsp.array([number * 10 + bsp.pid])
-        bsp.send((bsp.pid + 1) % bsp.nprocs, np.full(50_000, number), tag=number)
-        bsp.send(0, {"run": number})
-        got = bsp.get((bsp.pid + 1) % bsp.nprocs, x)
-        bsp.sync()
-        arrays = [
-            (source, tag, set(payload.tolist()))
-            for source, tag, payload in bsp.messages()
-            if isinstance(payload, np.ndarray)
-        ]
-        bsp.send(0, "left unread")
-        bsp.sync()
-        return arrays, got.tolist()
-
-    for number in range(4):
-        assert pool.run(main, number) == [
-            ([((pid - 1) % 3, number, {number})], [number * 10 + (pid + 1) % 3]) for pid in range(3)
-        ]
-
-
 def test_a_tag_size_ends_with_its_run(pool):
     def sets(bsp):
         bsp.set_tagsize(4)
@@ -197,45 +168,6 @@ def test_a_tag_size_ends_with_its_run(pool):
 
     pool.run(sets)
     assert pool.run(lambda bsp: bsp.set_tagsize(1)) == [None] * 3
-
-
-def test_partitions_and_oblivious_supersteps_work_in_later_runs(pool):
-    def main(bsp, number):
-        with bsp.partition([1, 3]) as sub:
-            x = sub.zeros(sub.nprocs, int)
-            for pid in range(sub.nprocs):
-                sub.put(pid, number + bsp.pid, x, offset=sub.pid)
-            sub.sync()
-            values = x.tolist()  # x is freed with its group
-            with sub.partition(range(1, sub.nprocs + 1)) as alone:
-                alone.send(0, number)
-                alone.oblsync(1)
-                assert alone.move() == number
-        for lap in range(70):  # more than a ring of control words has
-            bsp.send((bsp.pid + 1) % bsp.nprocs, (number, lap))
-            bsp.oblsync(1)
-            assert bsp.move() == (number, lap)
-        bsp.sync()
-        return values
-
-    for number in range(0, 30, 10):
-        assert pool.run(main, number) == [[number]] + [[number + 1, number + 2]] * 2
-
-
-def test_runs_may_end_in_unlike_states(pool):
-    """What one run leaves in the control words does not mislead the next."""
-
-    def main(bsp, supersteps, kinds):
-        for _ in range(supersteps):
-            bsp.sync()
-        if kinds:
-            bsp.oblsync(0)
-        bsp.send(0, bsp.pid)
-        bsp.sync()
-        return [payload for _, _, payload in bsp.messages()]
-
-    for supersteps, kinds in ((0, 0), (5, 1), (1, 0), (64, 1), (1, 1), (0, 0)):
-        assert pool.run(main, supersteps, kinds) == [[0, 1, 2], [], []]
 
 
 def test_globals_of_modules_stay_between_runs(pool):
@@ -359,17 +291,6 @@ def test_a_run_after_an_error_is_as_good_as_new(pool):
         with pytest.raises(KeyError, match="of process 1"):
             pool.run(fails)
         assert pool.run(works) == [True] * 3
-
-
-def test_an_error_of_a_pool_has_its_place_and_its_remote_traceback(pool):
-    def main(bsp):
-        bsp.sync()
-        bsp.send(bsp.nprocs, 1)
-
-    with pytest.raises(bsplib.ProcessRangeError) as raised:
-        pool.run(main)
-    assert "[process 0, superstep 1, test_pool.py:" in str(raised.value)
-    assert "bsp.send(bsp.nprocs, 1)" in str(raised.value.__cause__)
 
 
 def test_a_run_after_a_killed_process_is_as_good_as_new(pool):
@@ -526,12 +447,6 @@ def test_two_pools_live_side_by_side():
         assert other.run(os_pids) == second
 
 
-def test_a_plain_run_may_come_between_two_runs_of_a_pool(pool):
-    first = pool.run(os_pids)
-    assert bsplib.run(lambda bsp: bsp.pid, nprocs=2) == [0, 1]
-    assert pool.run(os_pids) == first
-
-
 def test_a_pool_may_be_used_from_a_thread_that_is_not_the_main_one():
     results = []
 
@@ -679,9 +594,3 @@ def test_a_fallback_is_logged(caplog):
         "started by a fork server, since this process has 2 threads" in text
         for text in caplog.messages
     )
-
-
-def test_nothing_is_logged_below_the_level(caplog):
-    caplog.set_level("WARNING", "bsplib")
-    bsplib.run(sums, 1, nprocs=2)
-    assert caplog.messages == []

@@ -15,8 +15,6 @@ import pytest
 import bsplib
 from bsplib.backends.shm.child import KeptPort
 
-from .test_timeout import rows
-
 # Functions that a pool is given stand inside the tests: see test_pool.py.
 
 
@@ -48,18 +46,6 @@ def test_a_port_is_kept_between_runs_and_a_new_one_is_opened_after_oblivious_sup
     assert kept == [[False] * 3, [True] * 3, [False] * 3, [True] * 3]
 
 
-def test_processes_keep_what_runs_their_jobs_for_the_next_run(pool):
-    def main(bsp):
-        import gc  # noqa: PLC0415  # where main is executed
-
-        runners = [each for each in gc.get_objects() if type(each).__name__ == "TaskRunner"]
-        before = getattr(runners[0], "seen_by_a_test", None)
-        runners[0].seen_by_a_test = "in the run before"
-        return len(runners), before
-
-    assert [pool.run(main) for _ in range(2)] == [[(1, None)] * 3, [(1, "in the run before")] * 3]
-
-
 def test_the_supersteps_of_each_run_are_counted_from_0(pool):
     def main(bsp):
         bsp.sync()
@@ -89,19 +75,6 @@ def test_a_death_in_a_later_run_names_the_superstep_of_that_run(pool, with_oblsy
     pool.run(ends_a_superstep)
     with pytest.raises(bsplib.ProcessDiedError, match=r"^process 2 was .* in superstep 2"):
         pool.run(dies)
-
-
-def test_a_timeout_in_a_later_run_names_the_supersteps_of_that_run(pool):
-    def main(bsp):
-        bsp.sync()
-        if bsp.pid == 1:
-            time.sleep(30)
-        bsp.sync()
-
-    pool.run(some_supersteps, 7)
-    with pytest.raises(bsplib.RunTimeoutError) as raised:
-        pool.run(main, timeout=0.5)
-    assert rows(str(raised.value))["1"][0] == "1"
 
 
 def test_partitions_of_one_process_alone_do_not_mislead_the_next_run(pool):
@@ -137,29 +110,6 @@ def test_late_posts_in_the_subgroups_of_many_runs_use_up_no_blocks():
     with bsplib.Pool(2, start_method="fork") as pool:
         for _ in range(400):
             pool.run(main)
-
-
-def test_a_group_of_an_earlier_run_stays_unusable_in_later_runs(pool):
-    def keep(bsp):
-        import builtins  # noqa: PLC0415  # what lasts in the process
-
-        builtins.group_of_a_test = bsp
-        bsp.sync()
-
-    def use(bsp):
-        import builtins  # noqa: PLC0415
-
-        bsp.sync()
-        before = builtins.group_of_a_test
-        assert before is not bsp
-        for operation in (before.sync, before.time, lambda: before.send(0, 1)):
-            with pytest.raises(bsplib.PartitionError, match="run has ended"):
-                operation()
-        bsp.sync()
-        return bsp.qsize()
-
-    pool.run(keep)
-    assert pool.run(use) == [(0, 0)] * 3
 
 
 def test_a_later_run_sees_no_transfer_that_the_last_superstep_of_a_run_has_left(pool):
@@ -257,15 +207,6 @@ def test_a_result_is_not_lost_if_its_process_ends_before_others_have_reported(mo
         assert pool.run(main) == [0, 1, 2]
 
 
-def test_a_result_that_cannot_be_pickled_ends_the_run_although_others_have_reported(pool):
-    def main(bsp):
-        return print if bsp.pid else (number for number in range(3))
-
-    with pytest.raises(bsplib.MessageError, match="on process 0 cannot be pickled"):
-        pool.run(main)
-    assert pool.run(lambda bsp: bsp.pid) == [0, 1, 2]
-
-
 # -- streams and checks -----------------------------------------------------------------------
 
 PRINTS = """
@@ -294,15 +235,3 @@ def test_each_run_prints_what_it_has_begun_to_the_stream_of_its_process():
         [sys.executable, "-c", PRINTS], stdout=subprocess.PIPE, check=True, text=True
     )
     assert done.stdout == "first and moresecond and more"
-
-
-def test_arguments_are_checked_in_every_run(pool):
-    def main(bsp, one, *, two=2):
-        return one, two
-
-    assert pool.run(main, 1) == [(1, 2)] * 3
-    assert pool.run(main, 1, two=3) == [(1, 3)] * 3
-    for args, kwargs in (((), {}), ((1, 2), {}), ((1,), {"three": 3}), ((), {"two": 2})):
-        with pytest.raises(bsplib.ArgumentError, match=r"main.* cannot take"):
-            pool.run(main, *args, **kwargs)
-    assert pool.run(main, one=1) == [(1, 2)] * 3

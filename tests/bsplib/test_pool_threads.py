@@ -126,12 +126,3 @@ def test_a_pool_whose_start_died_starts_afresh_at_the_next_run(monkeypatch, tmp_
         pool.run(program, 1)
     assert pool.run(program, 2) == [(2, 1)] * 2
     pool.close()
-
-
-def test_a_pool_whose_start_died_may_be_entered_again(monkeypatch, tmp_path):
-    monkeypatch.setattr(launch, "run_process", DiesOnce(tmp_path / "died"))
-    pool = bsplib.Pool(2, start_method="fork")
-    with pytest.raises(bsplib.ProcessDiedError, match=r"^process \d was killed by SIGKILL"):
-        pool.__enter__()
-    with pool:
-        assert pool.run(program, 2) == [(2, 1)] * 2

@@ -20,8 +20,7 @@ import pytest
 import bsplib
 from bsplib import core
 from bsplib.directions import Direction
-from bsplib.recording import sources
-from bsplib.recording.records import RECORD, TRAFFIC, Frame, Run, root_group
+from bsplib.recording.records import root_group
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 
@@ -110,14 +109,6 @@ def test_a_global_sync_releases_all_at_the_latest_arrival(record, nprocs):
         assert {int(row["released"]) for row in members} == {
             max(int(row["arrive"]) for row in members)
         }
-
-
-def test_the_end_of_main_waits_for_nobody(record, nprocs):
-    run = record(busy)
-    ends = run.records[run.records["kind"] == Kind.END]
-    assert (ends["arrive"] == ends["released"]).all()
-    assert (ends["arrive"] == ends["end"]).all()
-    assert sorted(ends["pid"][ends["group"] == 0]) == list(range(nprocs))
 
 
 @pytest.mark.procs(least=2)
@@ -295,17 +286,6 @@ def test_what_follows_a_collective_that_raised_is_computation(record, nprocs):
         assert (computed - of(run, pid)["sub"])[:2].min() >= SLEEPS_S * 1e9
 
 
-def test_supersteps_are_counted_and_kinds_told(record, nprocs):
-    run = record(busy)
-    expected = [Kind.SYNC] * 2 + [Kind.OBLSYNC] * 3 + [Kind.SYNC, Kind.END]
-    for pid in range(nprocs):
-        mine = of(run, pid)
-        assert mine["superstep"].tolist() == list(range(7))
-        assert mine["kind"].tolist() == expected
-    assert run.complete
-    assert run.nprocs == nprocs
-
-
 def test_a_stack_leads_from_main_to_the_function_that_called_sync(record, nprocs):
     run = record(busy)
     mine = of(run, nprocs - 1)
@@ -319,14 +299,6 @@ def test_a_stack_leads_from_main_to_the_function_that_called_sync(record, nprocs
     assert [frame.line - frame.first_line for frame in stack] == [3, 3]
     other = run.stacks[mine["stack"][1]]
     assert [(frame.function, frame.line - frame.first_line) for frame in other] == [("busy", 6)]
-
-
-def test_every_process_has_the_same_stacks(record, nprocs):
-    run = record(busy)
-    for superstep in range(7):
-        rows = run.records[(run.records["group"] == 0) & (run.records["superstep"] == superstep)]
-        assert len(set(rows["stack"].tolist())) == 1
-    assert len(set(run.stacks)) == len(run.stacks)
 
 
 def test_methods_and_nested_functions_have_qualified_names(record):
@@ -386,23 +358,6 @@ def test_groups_of_partitions_are_recorded(record, nprocs):
         assert parent.members[group.index] == group.members[0]
 
 
-def test_partitions_of_one_group_are_counted_over_the_run(record):
-    def main(bsp):
-        for _ in range(2):
-            for _ in range(2):
-                with bsp.partition([bsp.nprocs]):
-                    pass
-            bsp.sync()
-
-    groups = record(main).groups[1:]
-    assert [(group.superstep, group.ordinal) for group in groups] == [
-        (0, 0),
-        (0, 1),
-        (1, 2),
-        (1, 3),
-    ]
-
-
 # -- traffic -----------------------------------------------------------------------------------
 
 
@@ -433,22 +388,6 @@ def test_traffic_is_counted_by_partner_in_payload_bytes(record, nprocs):
         assert traffic(run, pid, 1) == {}
 
 
-def test_transfers_to_itself_are_kept_apart(record, nprocs):
-    def main(bsp):
-        x = bsp.zeros(5)
-        bsp.put(bsp.pid, np.ones(5), x)
-        bsp.send(bsp.pid, b"123")
-        bsp.sync()
-        bsp.get(bsp.pid, x[:2])
-        bsp.sync()
-
-    run = record(main)
-    assert len(run.traffic) == 0
-    for pid in range(nprocs):
-        assert of(run, pid)["self_bytes"].tolist() == [43, 16, 0]
-        assert of(run, pid)["self_messages"].tolist() == [2, 1, 0]
-
-
 def test_an_empty_message_counts_as_a_message_of_no_bytes(record, nprocs):
     def main(bsp):
         bsp.send(right(bsp), b"", tag=1)
@@ -474,38 +413,7 @@ def test_partners_in_a_sub_group_are_numbered_as_in_the_run(record, nprocs):
     assert traffic(run, nprocs - 1, 0, groups[2]) == {("OUT", 2): (2, 1)}
 
 
-@pytest.mark.procs(least=2)
-def test_traffic_of_oblivious_supersteps_is_counted_too(record, nprocs):
-    def main(bsp):
-        for number in range(5):
-            bsp.send(right(bsp), bytes(number))
-            bsp.oblsync(1)
-
-    run = record(main)
-    assert [traffic(run, nprocs - 1, number) for number in range(5)] == [
-        {("OUT", 0): (number, 1)} for number in range(5)
-    ]
-
-
 # -- the run and its file ----------------------------------------------------------------------
-
-
-def test_recording_leaves_the_results_unchanged(run, tmp_path):
-    assert run(busy) == run(busy, profile=tmp_path / "file.bsp")
-
-
-def test_errors_are_the_same_with_records(run, tmp_path):
-    def main(bsp):
-        bsp.sync()
-        if bsp.pid == 0:  # of several that fail at once either may be named
-            bsp.put(bsp.nprocs, 1, bsp.zeros(1))
-        bsp.sync()
-
-    with pytest.raises(bsplib.ProcessRangeError) as plain:
-        run(main)
-    with pytest.raises(bsplib.ProcessRangeError) as recorded:
-        run(main, profile=tmp_path / "file.bsp")
-    assert str(plain.value) == str(recorded.value)
 
 
 @pytest.mark.procs(1, 3)
@@ -631,23 +539,6 @@ def test_a_source_file_that_is_edited_during_the_run_has_no_digest(record, modul
     assert record(module.edit).sources == {}
 
 
-def test_each_source_file_is_read_once_for_a_run(tmp_path, monkeypatch):
-    path = tmp_path / "program.py"
-    path.write_text("pass\n")
-    read = []
-    monkeypatch.setattr(sources, "content", lambda path: read.append(path) or b"")
-    frames = [Frame(str(path), "main", 1, line) for line in range(1, 9)]
-    run = Run(
-        1,
-        (root_group(1),),
-        tuple((frame,) for frame in frames),
-        np.empty(0, RECORD),
-        np.empty(0, TRAFFIC),
-    )
-    assert set(sources.with_digests(run, path.stat().st_mtime).sources) == {str(path)}
-    assert read == [path]
-
-
 @pytest.mark.procs(1)
 def test_a_folder_that_is_not_there_is_an_error_before_anything_runs(run, tmp_path):
     def main(bsp):
@@ -735,11 +626,6 @@ def test_a_run_that_broke_off_in_a_sub_group_keeps_what_was_whole(run, tmp_path)
     assert (0, 0) in whole
     assert (0, 1) not in whole
     assert {superstep for group, superstep in whole if group == first} >= {0, 1, 2}
-
-
-def test_a_run_that_broke_off_at_once_has_a_trace_without_records(run, tmp_path):
-    recorded = crash(run, tmp_path / "file.bsp", lambda bsp: {}["missing"])
-    assert len(recorded.records) == 0
 
 
 @pytest.mark.lengthy

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import bsplib
 from bsplib import MessageError, PartitionError, SyncMismatchError
 
 
@@ -247,39 +246,3 @@ def test_a_process_that_does_not_split_is_found(bsp):
         bsp.allgather(0)
     else:
         bsp.split(0)
-
-
-@pytest.mark.procs(2, 3)
-def test_errors_name_processes_by_their_pid_in_the_run(run, nprocs):
-    def main(bsp):
-        with bsp.split(0, key=-bsp.pid) as sub:
-            x = sub.zeros(1)
-            sub.sync()
-            if sub.pid == 0:
-                sub.put(0, 1.0, x, offset=1)
-
-    with pytest.raises(bsplib.BoundsError, match=rf"\[process {nprocs - 1}, superstep 1,") as info:
-        run(main)
-    assert info.value.pid == nprocs - 1
-
-
-@pytest.mark.procs(4)
-def test_a_split_is_recorded_with_its_members(record):
-    def main(bsp):
-        with bsp.split(bsp.pid % 2, key=-bsp.pid) as sub:
-            sub.send(0, b"123")
-            sub.sync()
-
-    run = record(main)
-    root, *others = run.groups
-    assert root.members == range(4)
-    assert {
-        (group.parent, group.superstep, group.index, tuple(group.members)) for group in others
-    } == {
-        (0, 1, 0, (2, 0)),
-        (0, 1, 1, (3, 1)),
-    }
-    [row] = [
-        row for row in run.traffic if row["bytes"] == 3 and run.records["pid"][row["record"]] == 0
-    ]
-    assert row["partner"] == 2

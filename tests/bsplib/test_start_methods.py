@@ -54,37 +54,6 @@ def test_a_run_may_begin_in_any_thread(run_in_thread, nprocs):
 
 
 @pytest.mark.procs(2)
-def test_a_lambda_travels(run_in_thread):
-    assert run_in_thread(lambda bsp: bsp.pid + 1) == [1, 2]
-
-
-@pytest.mark.procs(2)
-def test_sub_groups_and_oblivious_supersteps_work_there_too(run_in_thread):
-    def main(bsp):
-        with bsp.partition([1, 2]) as sub:
-            sub.send(0, bsp.pid)
-            sub.sync()
-            mine = sub.move()
-        bsp.send(1 - bsp.pid, mine)
-        bsp.oblsync(1)
-        return bsp.move()
-
-    assert run_in_thread(main) == [1, 0]
-
-
-@pytest.mark.procs(2)
-def test_an_error_comes_back_from_there_with_its_place(run_in_thread):
-    def main(bsp):
-        bsp.put(2, 1, bsp.zeros(1))
-
-    with pytest.raises(
-        bsplib.ProcessRangeError,
-        match=r"put: there is no process 2 .* \[process 0, superstep 0, test_start_methods.py:\d+",
-    ):
-        run_in_thread(main)
-
-
-@pytest.mark.procs(2)
 def test_two_runs_may_go_on_at_once_in_two_threads(run, nprocs):
     results = {}
 
@@ -204,16 +173,6 @@ def test_each_process_computes_with_one_blas_thread(run, monkeypatch):
         return {pool["num_threads"] for pool in threadpool_info()}  # of each BLAS there is
 
     assert run(main) == [{1}, {1}]
-
-
-@pytest.mark.procs(2)
-def test_the_caller_keeps_its_blas_threads(run):
-    from threadpoolctl import threadpool_info, threadpool_limits  # noqa: PLC0415
-
-    with threadpool_limits(2):
-        before = threadpool_info()
-        run(lambda bsp: None)
-        assert threadpool_info() == before
 
 
 def test_the_caller_gets_its_blas_threads_back_after_runs_that_overlap(monkeypatch):

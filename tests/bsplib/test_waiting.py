@@ -79,17 +79,6 @@ def test_an_error_ends_the_others_however_they_wait(run, wait):
 
 @pytest.mark.procs(2)
 @pytest.mark.parametrize("wait", WAITS)
-def test_a_mismatch_is_found_however_they_wait(run, wait):
-    def main(bsp):
-        if bsp.pid == 1:
-            bsp.sync()
-
-    with pytest.raises(bsplib.SyncMismatchError, match="returned from main"):
-        run(main, wait=wait)
-
-
-@pytest.mark.procs(2)
-@pytest.mark.parametrize("wait", WAITS)
 def test_a_process_that_will_never_come_is_found_however_they_wait(run, wait):
     def main(bsp):
         sub = bsp.partition([bsp.nprocs])
