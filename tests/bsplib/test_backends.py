@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from contextvars import copy_context
 from types import SimpleNamespace
 
@@ -43,18 +41,6 @@ def test_a_backend_says_how_many_processes_there_are_if_the_caller_does_not(monk
     assert bsplib.run(lambda bsp: bsp.nprocs, backend="three pipes") == [3, 3, 3]
 
 
-def test_a_process_that_raises_stops_the_others_and_is_named():
-    def main(bsp):
-        bsp.sync()
-        if bsp.pid == 1:
-            raise KeyError("of process 1")
-        bsp.sync()
-
-    with pytest.raises(KeyError, match="of process 1") as raised:
-        run(main, nprocs=3)
-    assert raised.value.__notes__[0].startswith("[process 1, superstep 1, test_backends.py:")
-
-
 @pytest.mark.lengthy
 def test_a_process_that_computes_for_ever_is_ended_when_another_one_fails():
     def main(bsp):
@@ -65,27 +51,6 @@ def test_a_process_that_computes_for_ever_is_ended_when_another_one_fails():
 
     with pytest.raises(KeyError, match="of process 1"):
         run(main)
-
-
-def test_a_process_that_is_killed_is_a_death_on_every_backend():
-    def main(bsp):
-        if bsp.pid == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-        bsp.sync()
-
-    with pytest.raises(bsplib.ProcessDiedError, match=r"^process 1 was killed by SIGKILL"):
-        run(main)
-
-
-def test_a_run_that_takes_too_long_is_ended():
-    def main(bsp):
-        if bsp.pid == 0:
-            bsp.sync()
-        while True:
-            pass
-
-    with pytest.raises(bsplib.RunTimeoutError, match=r"longer than timeout=0.5 seconds"):
-        run(main, timeout=0.5)
 
 
 def test_a_mismatch_names_lines_of_the_program_and_none_of_the_backend():

@@ -32,12 +32,6 @@ def test_a_message_arrives_as_it_was_sent(ends, length):
     sender.join()
 
 
-def test_messages_that_were_sent_at_once_arrive_one_by_one(ends):
-    for number in range(100):
-        ends[0].send(b"x" * number)
-    assert [len(ends[1].receive()) for _ in range(100)] == list(range(100))
-
-
 def test_a_message_that_is_already_read_has_come(ends):
     assert not ends[1].has_come()
     ends[0].send(b"first")

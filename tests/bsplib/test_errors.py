@@ -36,14 +36,6 @@ def test_the_tree_in_the_docstring_is_that_of_the_classes():
     assert drawn_tree() == tree
 
 
-def test_each_class_of_the_tree_says_what_it_is():
-    words = dict(re.findall(r"─ (\w+Error) +(\S.*)", errors.__doc__))
-    leaves = {cls.__name__ for cls in CLASSES} - {"BspError"}
-    assert set(words) == leaves
-    assert len(set(words.values())) == len(words)
-    assert all(cls.__doc__ for cls in CLASSES)
-
-
 @pytest.mark.parametrize("cls", CLASSES)
 def test_every_error_survives_pickling_with_its_attributes(cls):
     error = cls("put: 3 of 8 elements")
@@ -80,10 +72,6 @@ def test_an_error_knows_no_process_until_it_is_told(cls):
 def test_errors_are_caught_by_the_builtin_that_they_resemble(cls, builtin):
     assert issubclass(cls, builtin)
     assert issubclass(cls, bsplib.BspError)
-
-
-def test_all_errors_can_be_had_from_the_package():
-    assert {cls.__name__ for cls in CLASSES} <= set(bsplib.__all__)
 
 
 HOOKS = {"load_ipython_extension", "unload_ipython_extension"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 
 import numpy as np
@@ -14,35 +13,6 @@ from bsplib.machine import Machine
 ONE_STAGE = Machine("all latency", "made up", g=0.0, l=1e-6)
 TWO_STAGES = Machine("all bandwidth", "made up", g=1e-9, l=0.0)
 BOTH = pytest.mark.parametrize("machine", [ONE_STAGE, TWO_STAGES], ids=lambda one: one.name)
-
-
-def prefixes(values, op, first):
-    """The exclusive prefixes of values, by a loop."""
-    return [first, *(functools.reduce(op, values[:pid]) for pid in range(1, len(values)))]
-
-
-@BOTH
-def test_each_process_has_the_sum_of_those_before_it(run, nprocs, machine):
-    def main(bsp):
-        return bsp.exscan(bsp.pid + 1)
-
-    expected = [pid * (pid + 1) // 2 for pid in range(nprocs)]
-    results = run(main, machine=machine)
-    assert results == expected
-    assert {type(result) for result in results} == {int}
-
-
-@BOTH
-@pytest.mark.parametrize("size", [0, 1, 7, 1000])
-def test_arrays_are_combined_element_by_element(run, nprocs, machine, size):
-    def main(bsp):
-        return bsp.exscan(np.arange(size, dtype=np.float32) + bsp.pid)
-
-    values = [np.arange(size, dtype=np.float32) + pid for pid in range(nprocs)]
-    expected = prefixes(values, np.add, np.zeros(size, np.float32))
-    results = run(main, machine=machine)
-    assert [result.dtype for result in results] == [np.float32] * nprocs
-    assert all(np.array_equal(got, want) for got, want in zip(results, expected, strict=True))
 
 
 @pytest.mark.procs(3)
@@ -92,17 +62,6 @@ def test_the_identity_has_the_dtype_of_the_result(run, machine):
 
     first = run(main, machine=machine)[0]
     assert first == [("uint8", [255] * 4), ("bool", [True] * 4)]
-
-
-@BOTH
-def test_the_result_is_the_callers_own(run, nprocs, machine):
-    def main(bsp):
-        x = np.ones(10)
-        bsp.exscan(x)[...] += bsp.pid + 1
-        bsp.sync()
-        return x.sum()
-
-    assert run(main, machine=machine) == [10.0] * nprocs
 
 
 def test_it_gives_the_positions_of_pieces_of_unequal_size(bsp):

@@ -64,24 +64,11 @@ def test_no_more_is_reserved_than_is_used_and_a_step(memory, heap):
     assert memory.reserved_up_to - START <= 1 << 20
 
 
-def test_the_last_pages_are_given_out_even_where_no_step_fits():
-    heap = Heap(Memory(limit=8192), [(START, STOP)])
-    heap.allocate(8192)
-    with pytest.raises(OutOfSharedMemoryError):
-        heap.allocate(1)
-
-
 def test_a_block_beyond_all_addresses_is_an_error_with_numbers(heap):
     heap.allocate(64)
     with pytest.raises(OutOfSharedMemoryError, match=f"full: {1 << 24} bytes more are needed"):
         heap.allocate(1 << 24)
     assert heap.allocate((1 << 24) - 64)[1]
-
-
-def test_a_block_that_did_not_fit_takes_nothing(heap):
-    with pytest.raises(OutOfSharedMemoryError):
-        heap.allocate(1 << 25)
-    assert heap.allocate(1 << 24)[0] == START
 
 
 @examples(100)
@@ -180,12 +167,6 @@ def test_no_block_crosses_the_border_of_a_window_or_overlaps_another(steps):
             heap.release(start)
 
 
-def test_a_process_that_uses_little_reserves_little():
-    segment = Windows()
-    Heap(segment, WINDOWS).allocate(1)
-    assert segment.reserved[START] - START <= 1 << 14
-
-
 # -- staging buffers ------------------------------------------------------------------------------
 
 
@@ -276,22 +257,3 @@ def test_payloads_whose_lengths_differ_by_chance_need_no_new_memory_again_and_ag
         reserved.append(memory.reserved_up_to)
     assert len(set(reserved)) == 2
     assert reserved[-1] - START < 4.6e6
-
-
-def test_chunks_that_are_too_short_for_one_payload_are_used_for_the_next(heap, memory):
-    staging_buffer = staging_buffer_of(heap)
-    reserved = []
-    for number in range(20):
-        staging_buffer.reserve(2_000_000 + 2000 * number)
-        staging_buffer.reserve(1_500_000 + 2000 * number)
-        staging_buffer.clear()
-        reserved.append(memory.reserved_up_to)
-    assert len(set(reserved)) == 2
-    assert reserved[-1] - START < 6.2e6
-
-
-def test_the_first_payloads_get_no_more_memory_than_they_need(heap):
-    staging_buffer = staging_buffer_of(heap)
-    for _ in range(3):
-        staging_buffer.reserve(2_000_000)
-    assert staging_buffer.kept_bytes() < 6_001_000

@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 import traceback
-import warnings
 from contextlib import contextmanager
 from importlib.util import LazyLoader, find_spec, module_from_spec, spec_from_loader
 from pathlib import Path
@@ -63,13 +62,6 @@ def test_a_loaded_module_is_not_noted_again(module, clock):
     assert len(clock.found) == 1
 
 
-def test_a_module_that_is_loaded_again_is_noted_again_and_has_a_usual_loader(module, clock):
-    name = module("again_made", "")
-    importlib.reload(importlib.import_module(name))
-    assert len(clock.found) == 2
-    assert not {"create_module", "exec_module"}.intersection(vars(sys.modules[name].__loader__))
-
-
 def test_a_module_that_fails_is_noted_and_raises_its_error(module, clock):
     name = module("wrong_made", "raise KeyError('x')\n")
     with pytest.raises(KeyError, match="x"):
@@ -99,14 +91,6 @@ def test_what_a_program_computes_before_it_uses_a_lazy_module_is_no_import(modul
     first, second = clock.found
     assert first.cpu_ns < 0.02e9 <= second.cpu_ns < 0.3e9
     assert first.at_ns < second.at_ns
-
-
-def test_a_lazy_module_that_another_module_uses_is_noted_once(module, clock):
-    lazy = found_lazily(module("lazy_made", SLOW.format(seconds=0.02)))
-    importlib.import_module(module("user_made", "import lazy_made\nlazy_made.ended\n"))
-    assert lazy.ended
-    (noted,) = clock.found
-    assert noted.cpu_ns >= 0.02e9
 
 
 def test_a_lazy_module_that_another_thread_uses_is_not_noted(module, clock):
@@ -169,22 +153,6 @@ def test_a_loader_of_several_modules_loads_them_as_without_the_clock(clock):
     assert vars(finder) == {"sources": finder.sources}
     for name in finder.sources:
         del sys.modules[name]
-
-
-class OldFinder:
-    """Finds nothing, in the way of Python 3.3."""
-
-    def find_module(self, name, path=None):
-        return None
-
-
-def test_where_a_finder_of_the_program_is_an_old_one_imports_go_on_as_without_the_clock(
-    module, clock
-):
-    with asked_second(OldFinder()), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImportWarning)
-        importlib.import_module(module("plain_made", ""))
-    assert not clock.found
 
 
 def test_imports_of_other_threads_are_not_noted(module, clock):

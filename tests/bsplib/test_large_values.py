@@ -52,23 +52,6 @@ def test_large_puts_arrive_in_every_superstep(run, nprocs):
     assert run(main) == [None] * nprocs
 
 
-def test_large_puts_to_one_place_are_written_in_program_order(run, nprocs):
-    def main(bsp):
-        target = bsp.zeros(max(SIZES) // 8)
-        bsp.sync()
-        for round_ in range(ROUNDS):
-            expected = target.copy()
-            for number, size in enumerate(sizes_of(round_)):
-                bsp.put(right(bsp), values(bsp.pid, round_, number, size), target, offset=0)
-                expected[: size // 8] = values(left(bsp), round_, number, size)
-            bsp.sync()
-            if not np.array_equal(target, expected):
-                return round_
-        return None
-
-    assert run(main) == [None] * nprocs
-
-
 def test_large_messages_keep_their_order_and_are_the_receivers_own(bsp):
     kept = []
     for round_ in range(ROUNDS):
@@ -107,19 +90,6 @@ def test_large_messages_of_every_form_are_taken_one_by_one(bsp, take):
             else:
                 right_ones += (bytes(got) if isinstance(form, bytes) else got) == form
     assert right_ones == 3 * ROUNDS
-
-
-@pytest.mark.parametrize("stages", [1, 2])
-def test_large_messages_can_be_read_after_the_supersteps_of_a_collective(bsp, stages):
-    found = []
-    for round_ in range(ROUNDS):
-        bsp.send(right(bsp), values(bsp.pid, round_, 0, 64 * KIB))
-        bsp.send(right(bsp), bytes(64 * KIB))
-        total = bsp.broadcast(np.ones(100), stages=stages).sum()
-        array, data = bsp.move(), bsp.move()
-        same = np.array_equal(array, values(left(bsp), round_, 0, 64 * KIB))
-        found.append((total, same, data == bytes(64 * KIB)))
-    assert found == [(100.0, True, True)] * ROUNDS
 
 
 def test_large_transfers_beside_one_to_a_place_with_gaps(run, nprocs):
@@ -250,31 +220,3 @@ def test_a_send_buffer_keeps_little_of_what_was_large(nprocs):
         return sum(heap._used[byte] for byte in bsp._port._leases._send_buffers)
 
     assert all(size <= 2 << 20 for size in bsplib.run(main, nprocs=nprocs, backend="shm"))
-
-
-SHIFTS = [1, 8, 31, 32, 4097, 4104, -1, -100]
-"""Copies begin so many bytes behind their sources: some modulo 4096 as the slow ones of a core."""
-
-
-@pytest.mark.procs(1, 2)
-@pytest.mark.parametrize("way", ["get", "hpget", "put", "hpput"])
-def test_a_part_of_an_array_can_go_to_an_overlapping_part(run, way):
-    """``check=True`` refuses it for hpput and hpget, but their copies are right all the same."""
-
-    def main(bsp):
-        wrong = []
-        for size in (3000, 9000, 300 * KIB):
-            for shift in SHIFTS:
-                x = bsp.array(np.arange(size + abs(shift)) % 251, np.uint8)
-                bsp.sync()
-                first, last = x[: size - 1], x[abs(shift) :][: size - 1]
-                source, target = (first, last) if shift > 0 else (last, first)
-                expected = source.copy()
-                getattr(bsp, way)(bsp.pid, source, target)
-                bsp.sync()
-                if not np.array_equal(target, expected):
-                    wrong.append((size, shift))
-                bsp.pop_reg(x)
-        return wrong
-
-    assert not any(run(main))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -55,16 +54,6 @@ def test_looking_ends_when_it_is_true(yields):
     assert yields.count == 3
 
 
-def test_looking_ends_after_some_yields(yields):
-    assert look(never, Pause(), 10) is False
-    assert yields.count == 10
-
-
-def test_looking_ends_after_some_time_where_that_is_more(yields):
-    assert look(never, Pause(), 10, LIMIT_NS) is False
-    assert yields.now == LIMIT_NS
-
-
 def test_who_is_to_sleep_at_once_looks_once(yields):
     looks = []
     assert look(lambda: looks.append(1), Pause(), 0) is False
@@ -82,27 +71,6 @@ def test_who_never_sleeps_looks_on_whoever_has_the_core(yields):
     assert look(never, None, 10) is False
     assert look(never, None, 10) is False
     assert yields.count == 20
-
-
-def test_a_process_whose_core_was_needed_tries_again_more_and_more_rarely(yields):
-    pause = Pause()
-    yields.takes = LONG_GAP_NS + 1
-    tries = [turn for turn in range(2000) if yields.of(lambda: look(never, pause, 10))]
-    gaps = [later - former for former, later in pairwise(tries)]
-    assert gaps[:7] == [5, 9, 17, 33, 65, 129, 257]
-    assert set(gaps[7:]) == {257}
-
-
-def test_after_trials_that_were_worth_it_a_process_tries_again_sooner(yields):
-    pause = Pause()
-    for _ in range(4):  # it pauses for 4, 8, 16 and 32 waits
-        pause.begin()
-    pause.waits = 0
-    for _ in range(4):
-        assert look(lambda: yields.count % 2 == 1, pause, 10)
-        yields.count = 0
-    pause.begin()
-    assert pause.waits == 4
 
 
 def test_a_process_with_other_threads_looks_only_shortly(yields, monkeypatch):

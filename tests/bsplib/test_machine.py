@@ -12,7 +12,7 @@ from importlib import resources
 import pytest
 
 import bsplib
-from bsplib.machine import Level, Machine, Pattern, known_machines, load_machine
+from bsplib.machine import Machine, Pattern, known_machines, load_machine
 
 MACHINE = """
 name = "four boards"
@@ -72,17 +72,6 @@ def test_a_file_is_a_machine(write):
     assert machine == Machine("four boards", "made up", g=2e-9, l=3e-5, p=4, h="sum")
 
 
-def test_what_a_file_does_not_say_is_filled_in(write):
-    text = "".join(line + "\n" for line in MACHINE.splitlines() if line[:1] not in ("p", "h"))
-    assert load_machine(write(text)) == Machine("four boards", "made up", 2e-9, 3e-5, None, "max")
-
-
-def test_figures_may_be_integers_and_zero(write):
-    machine = load_machine(write(MACHINE.replace("2e-9", "0").replace("3e-5", "0")))
-    assert (machine.g, machine.l) == (0.0, 0.0)
-    assert isinstance(machine.g, float)
-
-
 def test_a_file_may_say_all_that_a_machine_has(write):
     assert load_machine(write(FULL)) == Machine(
         "eight boards",
@@ -95,13 +84,6 @@ def test_a_file_may_say_all_that_a_machine_has(write):
         patterns={"ping-pong": Pattern(2e-9, 1e-4), "all-to-all": Pattern(1e-9, -1e-5)},
         sources={"speed": "a data sheet", "ping-pong": "made up later"},
     )
-
-
-def test_a_machine_of_several_hosts_has_two_levels(write):
-    machine = load_machine(write(HOSTS))
-    assert (machine.g, machine.l) == (2e-9, 3e-5)
-    assert machine.inside == Level(1e-10, 2e-6)
-    assert load_machine(write(MACHINE)).inside is None
 
 
 def test_a_machine_can_be_written_and_read_again(write):
@@ -224,11 +206,6 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
     path = tmp_path / "none.toml"
     with pytest.raises(bsplib.UsageError, match=rf"^machine: there is no file {path}$"):
         load_machine(str(path))
-
-
-def test_a_folder_is_no_file(tmp_path):
-    with pytest.raises(bsplib.UsageError, match="there is no file"):
-        load_machine(str(tmp_path / "..toml"))
 
 
 @pytest.mark.parametrize("name", ["abacus", "", "README", "../machine", "IBM-SP2-PVM", "ideal "])
@@ -382,13 +359,6 @@ def test_what_is_no_machine_is_refused(values):
 # -- prices ---------------------------------------------------------------------------------------
 
 
-def test_a_superstep_costs_g_h_and_l():
-    machine = Machine("m", "made up", g=2e-9, l=3e-5)
-    assert machine.price(0) == 3e-5
-    assert machine.price(1_000_000) == pytest.approx(2e-3 + 3e-5)
-    assert load_machine("ideal").price(10**12) == 0
-
-
 def test_a_relation_is_the_greater_or_the_sum_of_in_and_out():
     greater = Machine("m", "made up", g=1e-9, l=0.0)
     both = Machine("m", "made up", g=1e-9, l=0.0, h="sum")
@@ -406,19 +376,9 @@ def test_two_stages_pay_beyond_l_over_p_g_minus_2_g():
     assert machine.two_stages_pay(257, 3)
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_two_stages_never_pay_for_two_processes(processes):
-    machine = Machine("m", "made up", g=1e-3, l=0.0)
-    assert not machine.two_stages_pay(10**9, processes)
-
-
 def test_two_stages_do_not_pay_where_communication_is_free():
     assert not load_machine("ideal").two_stages_pay(10**9, 100)
     assert not Machine("m", "made up", g=0.0, l=1e-3).two_stages_pay(10**9, 100)
-
-
-def test_two_stages_of_nothing_do_not_pay():
-    assert not Machine("m", "made up", g=1e-9, l=0.0).two_stages_pay(0, 8)
 
 
 # -- a run on a Machine ---------------------------------------------------------------------------
@@ -429,12 +389,6 @@ def test_a_program_can_ask_for_its_machine(run, write):
     assert run(lambda bsp: bsp.machine.name, machine=write(MACHINE)) == ["four boards"] * 2
     given = Machine("given", "made up", g=1e-9, l=0.0)
     assert run(lambda bsp: bsp.machine, machine=given) == [given] * 2
-
-
-@pytest.mark.procs(2)
-def test_a_run_on_an_unknown_machine_is_refused(run):
-    with pytest.raises(bsplib.UsageError, match=r"^machine: there is no Machine 'abacus'"):
-        run(lambda bsp: None, machine="abacus")
 
 
 def test_virtual_processors_ask_for_an_l_before_they_start():

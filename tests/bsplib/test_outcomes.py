@@ -67,11 +67,6 @@ def test_who_does_not_end_is_waited_for_no_longer_than_the_grace(ended):
     assert ended((1, True), (1 + 1.1 * GRACE_S, True)) == ([0], 1 + GRACE_S)
 
 
-def test_processes_that_end_one_after_the_other_are_all_heard(ended):
-    times = [1 + 0.4 * GRACE_S * number for number in range(4)]
-    assert ended(*((time, True) for time in times)) == ([0, 1, 2, 3], times[-1])
-
-
 def test_but_the_caller_does_not_wait_for_ever(ended):
     found, now = ended(*((1 + 0.4 * GRACE_S * number, True) for number in range(30)))
     assert now == 1 + 3 * GRACE_S

@@ -16,11 +16,6 @@ def write(path, text="new", replaces=None, force=True):
         temporary.write_text(text)
 
 
-def test_a_new_file_gets_its_name_and_leaves_no_other(tmp_path):
-    write(tmp_path / "new.txt")
-    assert os.listdir(tmp_path) == ["new.txt"]
-
-
 def test_the_older_file_stays_where_writing_fails(tmp_path):
     path = tmp_path / "file.txt"
     path.write_text("older")
@@ -51,14 +46,6 @@ def test_a_link_stays_and_the_file_it_points_to_is_replaced(tmp_path):
     write(link)
     assert link.is_symlink()
     assert target.read_text() == "new"
-
-
-def test_a_link_that_points_nowhere_makes_the_file(tmp_path):
-    link = tmp_path / "link.txt"
-    link.symlink_to(tmp_path / "file.txt")
-    write(link)
-    assert link.is_symlink()
-    assert (tmp_path / "file.txt").read_text() == "new"
 
 
 @pytest.fixture

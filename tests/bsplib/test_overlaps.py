@@ -114,55 +114,6 @@ def test_pieces_of_each_process_lie_in_the_order_of_its_program(run, nprocs, pat
     assert others == [[0.0] * SIZE] * len(others)
 
 
-@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.__name__)
-def test_pieces_that_arrive_in_an_oblivious_superstep_lie_in_the_same_order(bsp, pattern):
-    x = bsp.zeros(SIZE)
-    bsp.sync()
-    start, length = pattern(bsp.pid)
-    by_view(bsp, 0, values_of(bsp.pid, bsp.pid, length), x, start)
-    bsp.oblsync(0 if bsp.pid else bsp.nprocs)
-    if bsp.pid == 0:
-        assert x.tolist() == stack(pattern, range(bsp.nprocs), lambda source: [source])
-
-
-@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.__name__)
-def test_blocks_of_a_matrix_lie_in_order_along_both_axes(run, nprocs, pattern):
-    def main(bsp):
-        a = bsp.zeros((SIZE, SIZE), int)
-        bsp.sync()
-        start, length = pattern(bsp.pid)
-        block = np.s_[start : start + length, SIZE - start - length : SIZE - start]
-        if bsp.pid % 2:
-            bsp.put(bsp.nprocs - 1, bsp.pid + 1, a[block])
-        else:
-            bsp.put(bsp.nprocs - 1, bsp.pid + 1, a, at=block)
-        bsp.sync()
-        return a
-
-    expected = np.zeros((SIZE, SIZE), int)
-    for pid in range(nprocs):
-        start, length = pattern(pid)
-        expected[start : start + length, SIZE - start - length : SIZE - start] = pid + 1
-    assert run(main)[-1].tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.__name__)
-def test_gets_of_words_that_are_put_read_what_was_there_before(bsp, pattern):
-    """Each gets its piece from all, while all put theirs everywhere."""
-    x = bsp.array(np.arange(SIZE) + 0.5)
-    bsp.sync()
-    start, length = pattern(bsp.pid)
-    got = []
-    for pid in range(bsp.nprocs):
-        by_view(bsp, pid, values_of(bsp.pid, bsp.pid, length), x, start)
-        got.append(bsp.get(pid, x[start : start + length]))
-        got.append(bsp.get(pid, x, np.zeros(length), offset=start))
-        got.append(bsp.get_at(pid, np.arange(start, start + length), x))
-    bsp.sync()
-    expected = (start + np.arange(length) + 0.5).tolist()
-    assert all(piece.tolist() == expected for piece in got)
-
-
 @pytest.mark.parametrize("shift", [1, -1, 7])
 def test_an_array_may_be_shifted_onto_itself_by_a_put(run, nprocs, shift):
     """The values are those at the call, on the same process and on another."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 
-import pytest
-
 import bsplib
 from bsplib.running import options
 from bsplib.running.options import current, override, overriding
@@ -23,18 +21,6 @@ def in_thread(work):
     thread.start()
     thread.join()
     return found[0]
-
-
-def test_an_override_holds_inside_its_block_only():
-    with overriding(nprocs=3):
-        assert count() == 3
-    assert count() == 1
-
-
-def test_an_override_ends_with_an_error_too():
-    with pytest.raises(ZeroDivisionError), overriding(nprocs=3):
-        raise ZeroDivisionError
-    assert count() == 1
 
 
 def test_a_thread_that_a_script_starts_has_the_override():

@@ -11,9 +11,6 @@ from bsplib.transfers.place import (
     from_wire,
     memory_range,
     region_of,
-    selected_shape,
-    to_wire,
-    whole,
 )
 from tests.drawn import examples
 
@@ -86,16 +83,6 @@ def test_values_spread_to_a_region_land_where_numpy_puts_them(pair, data):
 
 
 @examples(100)
-@given(views())
-def test_gather_undoes_spread(pair):
-    array, view = pair
-    if view.size:
-        region = region_of(array, view)
-        assert region is not None
-        assert np.array_equal(region.gather(region.spread(view)), view)
-
-
-@examples(100)
 @given(views(), st.data())
 def test_a_region_is_contiguous_only_where_its_elements_follow_one_another(pair, data):
     array, view = pair
@@ -127,19 +114,6 @@ def test_what_a_smaller_array_lacks_is_counted(pair, data):
     inside = np.all(indices.reshape(array.ndim, -1) < np.array(shape)[:, None], axis=0)
     assert region.outside(shape) == np.count_nonzero(~inside)
     assert (region.overshoot(shape) is None) == bool(inside.all())
-
-
-@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3), (1, 4, 1)], ids=str)
-def test_the_whole_of_an_array_is_the_region_of_itself(shape):
-    array = np.zeros(shape)
-    assert whole(array) == region_of(array, array[...])
-    assert whole(array).flat(shape) == 0
-
-
-def test_an_array_of_another_number_of_axes_lacks_everything():
-    region = whole(np.zeros((2, 3)))
-    assert region.outside((6,)) == 6
-    assert region.overshoot((6,)) == "an array of 2 axes here, of 1 there"
 
 
 @pytest.mark.parametrize(
@@ -176,37 +150,3 @@ def test_the_memory_range_holds_every_element_and_no_more(pair):
 
 
 # -- indices as plain values ----------------------------------------------------------------
-
-
-@examples(100)
-@given(st.data())
-def test_an_index_survives_its_journey(data):
-    array = data.draw(arrays())
-    index = data.draw(slices(array.shape))
-    wire = to_wire(index)
-    assert wire is not None
-    assert np.array_equal(array[from_wire(wire)], array[index])
-    assert selected_shape(array.shape, wire) == array[index].shape
-
-
-@pytest.mark.parametrize("index", [3, -1, np.int8(2), slice(None), ..., (1, ...), ()], ids=repr)
-def test_basic_indices_are_plain_values(index):
-    wire = to_wire(index)
-    assert isinstance(wire, tuple)
-    assert all(part is None or isinstance(part, int | tuple) for part in wire)
-    assert not any(isinstance(part, np.integer) for part in wire)
-
-
-@pytest.mark.parametrize(
-    "index", [[0], True, np.True_, None, 1.5, "0", (0, None), np.array([1])], ids=repr
-)
-def test_other_indices_are_none(index):
-    assert to_wire(index) is None
-
-
-@pytest.mark.parametrize("index", [3, -4, (0, 2), (0, 0, 0)], ids=str)
-def test_a_number_outside_selects_nothing(index):
-    wire = to_wire(index)
-    assert wire is not None
-    with pytest.raises(IndexError):
-        selected_shape((3, 2), wire)

@@ -90,35 +90,6 @@ def test_a_trace_damaged_between_two_runs_is_found_before_the_second_starts(run,
     assert len(read_trace(tmp_path / TRACE).runs) == 1
 
 
-@pytest.mark.procs(2)
-def test_the_file_a_link_points_to_is_replaced_and_added_to(run, tmp_path):
-    (tmp_path / "there").mkdir()
-    (tmp_path / "link.bsp").symlink_to(tmp_path / "there" / TRACE)
-    run(count, 1, profile=tmp_path / "link.bsp")
-    run(count, 1, profile=tmp_path / "there" / TRACE)
-    assert (tmp_path / "link.bsp").is_symlink()
-    assert len(read_trace(tmp_path / "link.bsp").runs) == 2
-
-
-@pytest.mark.procs(2)
-def test_a_start_that_fails_leaves_what_was_there_and_the_next_run_goes_well(
-    run, tmp_path, monkeypatch
-):
-    def fail(*_, **__):
-        raise bsplib.OutOfSharedMemoryError("there is none")
-
-    run(count, 1, profile=tmp_path / TRACE)
-    before = (tmp_path / TRACE).read_bytes()
-    with monkeypatch.context() as patch:
-        patch.setattr("bsplib.running.launch.options_of", fail)
-        with pytest.raises(bsplib.OutOfSharedMemoryError):
-            run(count, 1, profile=tmp_path / TRACE)
-    assert (tmp_path / TRACE).read_bytes() == before
-    assert left(tmp_path) == [TRACE]
-    run(count, 1, profile=tmp_path / TRACE)
-    assert len(read_trace(tmp_path / TRACE).runs) == 2
-
-
 # -- what fails later -----------------------------------------------------------------------------
 
 
@@ -164,17 +135,6 @@ def test_any_file_of_records_may_fail(tmp_path, monkeypatch, number):
     (recorded,) = read_trace(tmp_path / TRACE).runs
     assert not recorded.complete
     assert left(tmp_path) == [TRACE]
-
-
-@pytest.mark.procs(2)
-@pytest.mark.forked
-@pytest.mark.fresh
-def test_a_definition_that_cannot_be_written_ends_the_recording(run, tmp_path, monkeypatch):
-    fails = mock.Mock(side_effect=OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)))
-    monkeypatch.setattr(spool, "append", fails)
-    with pytest.warns(bsplib.TraceWarning, match="quota exceeded"):
-        assert run(count, 3, profile=tmp_path / TRACE) == [3, 3]
-    assert len(read_trace(tmp_path / TRACE).runs[0].records) == 0
 
 
 @pytest.mark.procs(2)
@@ -304,25 +264,6 @@ def test_the_trace_of_a_run_that_crashed_has_its_whole_supersteps(run, tmp_path)
     assert not recorded.complete
     assert recorded.meta["error"]
     assert recorded.records["superstep"].tolist() == [0, 1, 2] * 2
-
-
-@pytest.mark.procs(2)
-@pytest.mark.lengthy
-def test_the_trace_of_a_run_that_took_too_long_has_its_whole_supersteps(run, tmp_path):
-    def endless(bsp):
-        for _ in range(3):
-            bsp.sync()
-        while bsp.pid == 1:
-            time.sleep(0.01)
-        bsp.sync()
-
-    with pytest.raises(bsplib.RunTimeoutError):
-        run(endless, timeout=1, profile=tmp_path / TRACE)
-    (recorded,) = read_trace(tmp_path / TRACE).runs
-    # A virtual processor that waits for its turn has not recorded the third one yet.
-    assert recorded.records["superstep"].tolist() in ([0, 1, 2] * 2, [0, 1] * 2)
-    assert recorded.meta["error"].startswith("RunTimeoutError: ")
-    assert left(tmp_path) == [TRACE]
 
 
 # -- what the reader would refuse -----------------------------------------------------------------
@@ -602,14 +543,6 @@ def records(tmp_path, monkeypatch):
 
 def recover(*line):
     return CliRunner().invoke(bsp_main, ["recover", *map(str, line)])
-
-
-def test_the_command_says_what_it_has_written(records, tmp_path):
-    done = recover(records)
-    path = tmp_path / TRACE
-    assert done.exit_code == 0
-    assert done.output == f"wrote {path}: 2 processes, 5 supersteps: bsp report {path}\n"
-    assert left(tmp_path) == [TRACE]
 
 
 def test_a_folder_of_which_another_command_made_the_trace_meanwhile_is_no_running_run(

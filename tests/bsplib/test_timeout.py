@@ -88,22 +88,6 @@ def test_a_timeout_names_superstep_line_and_activity_of_every_process(run):
 
 
 @pytest.mark.procs(2)
-def test_a_run_that_ends_in_time_returns_its_results(run):
-    assert run(lambda bsp: bsp.allreduce(1), timeout=60) == [2, 2]
-
-
-@pytest.mark.procs(3)
-def test_a_timeout_says_who_has_returned_from_main(run):
-    def main(bsp):
-        bsp.sync()
-        if bsp.pid == 2:
-            time.sleep(60)
-
-    found = rows(str(overdue(run, main)))
-    assert found["2"] == ("1", f"test_timeout.py:{line_of(main, 'sleep')}", "computing in main")
-
-
-@pytest.mark.procs(2)
 @pytest.mark.real_processes
 def test_a_loop_in_c_code_is_named_by_its_line(run):
     def main(bsp):
@@ -159,17 +143,6 @@ def test_all_endless_loops_are_ended(run):
         spin()
 
     assert "computing in spin" in str(overdue(run, main))
-
-
-@pytest.mark.procs(2)
-def test_a_timed_out_run_can_be_recorded(run, backend, tmp_path):
-    # Without a first superstep there is no trace. New processes need longer for theirs, above all
-    # where other programs use the cores.
-    seconds = TIMEOUT if backend == "sim" else 2.0
-    with pytest.raises(bsplib.RunTimeoutError) as caught:
-        run(loops, timeout=seconds, profile=tmp_path / "trace.bsp")
-    assert "waiting in _" not in str(caught.value)  # but in a primitive
-    assert (tmp_path / "trace.bsp").exists()
 
 
 @pytest.mark.lengthy

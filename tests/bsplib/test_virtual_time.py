@@ -281,24 +281,6 @@ def test_a_long_computation_before_a_charge_in_the_first_superstep_stays(simulat
     assert {each.filename for each in found} == {__file__}
 
 
-def test_the_clock_never_goes_back(simulate, thread):
-    def main(bsp):
-        seen = [bsp.time()]
-        for number in range(4):
-            thread.compute(0.01)
-            seen.append(bsp.time())
-            with bsp.partition([1, bsp.nprocs]) as sub:
-                thread.compute(0.01)
-                if number == 2:
-                    bsp.charge(1e-9)
-                sub.sync()
-            seen.append(bsp.time())
-        return seen
-
-    for seen in simulate(main).results:
-        assert seen == sorted(seen)
-
-
 def charge_in_a_sub_group(bsp):
     with bsp.partition([1, 2]) as sub:
         bsp.charge(1e-6)

@@ -87,11 +87,6 @@ def test_a_cell_reads_values_of_the_notebook_and_changes_only_copies(shell):
     assert shell.names["data"][0] == 0
 
 
-def test_what_a_cell_assigns_does_not_come_out(shell):
-    shell("%%bsp -n 2\nassigned = 1")
-    assert "assigned" not in shell.names
-
-
 @pytest.mark.parametrize("kind", ["shm", "sim"])
 def test_a_cell_uses_functions_classes_and_modules_of_the_notebook(shell, kind):
     shell(
@@ -268,14 +263,6 @@ def test_a_mistake_is_shown_as_a_sentence(shell, cell, sentence):
     number = shown.partition("In[")[2].partition("]")[0]
     assert shown.startswith(sentence.replace("[N]", f"[{number}]")), shown
     assert "Traceback" not in shown
-
-
-@pytest.mark.parametrize("line", ["%%bsp --nosuch", "%%bsp -n two", "%%bsp --backend nosuch"])
-def test_an_unknown_option_is_shown_as_a_sentence(shell, line):
-    done = shell(f"{line}\nbsp.sync()")
-    assert done.errors.startswith("UsageError: ")
-    assert done.errors.count("\n") <= 2
-    assert done.text == ""
 
 
 # -- the extension ------------------------------------------------------------------------------
