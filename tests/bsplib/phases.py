@@ -57,10 +57,6 @@ class Values(Once):
         self.use()
         return np.array(self._values, dtype)
 
-    def __index__(self):
-        self.use()
-        return self._values
-
     def __reduce__(self):
         self.use()
         return list, (self._values,)
@@ -180,14 +176,6 @@ def before_anything(bsp, happens):
     bsp.sync()
 
 
-def before_a_put(bsp, happens):
-    x = bsp.zeros(2000)
-    happens()
-    bsp.put((bsp.pid + 1) % bsp.nprocs, np.full(2000, bsp.pid), x)
-    bsp.sync()
-    return x.sum()
-
-
 def after_a_put(bsp, happens):
     x = bsp.zeros(2000)
     bsp.put((bsp.pid + 1) % bsp.nprocs, np.full(2000, bsp.pid), x)
@@ -196,26 +184,12 @@ def after_a_put(bsp, happens):
     return x.sum()
 
 
-def after_a_sync(bsp, happens):
-    total = after_a_put(bsp, something_elsewhere)
-    happens()
-    bsp.sync()
-    return total
-
-
 def in_a_partition(bsp, happens):
     with bsp.partition([2, bsp.nprocs]) as sub:
         sub.sync()
         happens()
         total = sub.allreduce(bsp.pid)
     bsp.sync()
-    return total
-
-
-def after_a_partition(bsp, happens):
-    with bsp.partition([2, bsp.nprocs]) as sub:
-        total = sub.allreduce(bsp.pid)
-    happens()
     return total
 
 
@@ -228,22 +202,7 @@ def in_an_oblivious_superstep(bsp, happens):
     return [payload for _, _, payload in bsp.messages()]
 
 
-def at_the_end(bsp, happens):
-    bsp.sync()
-    happens()
-    return bsp.pid
-
-
-BETWEEN = [
-    before_anything,
-    before_a_put,
-    after_a_put,
-    after_a_sync,
-    in_a_partition,
-    after_a_partition,
-    in_an_oblivious_superstep,
-    at_the_end,
-]
+BETWEEN = [before_anything, after_a_put, in_a_partition, in_an_oblivious_superstep]
 
 # -- inside primitives --------------------------------------------------------------------------
 
@@ -259,42 +218,13 @@ def in_a_put(bsp, happens):
     return x.reshape(3, 2000).sum(1).tolist()
 
 
-def in_an_hpput(bsp, happens):
-    x = bsp.zeros(4)
-    bsp.hpput((bsp.pid + 1) % bsp.nprocs, Values(happens, [bsp.pid] * 4), x[:])
-    bsp.sync()
-    return x.tolist()
-
-
-def in_a_put_at(bsp, happens):
-    x = bsp.zeros(bsp.nprocs)
-    bsp.put_at(np.arange(bsp.nprocs), bsp.pid, Values(happens, bsp.pid), x)
-    bsp.sync()
-    return x.tolist()
-
-
-def in_a_get(bsp, happens):
-    x = bsp.array([bsp.pid] * 4)
-    bsp.sync()
-    got = bsp.get(Values(happens, 0), x)
-    bsp.sync()
-    return got.tolist()
-
-
 def in_a_send(bsp, happens):
     bsp.send(0, Values(happens, (bsp.pid, bsp.nprocs)))
     bsp.sync()
     return [payload for _, _, payload in bsp.messages()]
 
 
-def in_a_put_of_a_partition(bsp, happens):
-    with bsp.partition([2, bsp.nprocs]) as sub:
-        total = in_a_put(sub, happens)
-    bsp.sync()
-    return total
-
-
-INSIDE = [in_a_put, in_an_hpput, in_a_put_at, in_a_get, in_a_send, in_a_put_of_a_partition]
+INSIDE = [in_a_put, in_a_send]
 
 # -- inside the end of a superstep --------------------------------------------------------------
 
@@ -338,19 +268,6 @@ def writing_what_was_put(bsp, happens):
     return x.tolist()
 
 
-def writing_what_was_got(bsp, happens):
-    x = bsp.array([bsp.pid] * 4)
-    bsp.sync()
-    got = bsp.get(0, x, np.zeros(4))
-    pending, *rest = bsp._engine.gets.pop()
-    destination = pending.destination.view(Elements)
-    destination.happens = happens
-    bsp._engine.gets.append((pending._replace(destination=destination), *rest))
-    bsp.sync()
-    bsp.sync()
-    return got.tolist()
-
-
 def reading_what_others_get(bsp, happens):
     x = np.arange(8)
     bsp.push_reg(x)
@@ -366,7 +283,6 @@ SYNCING = [
     waiting_in_a_sync_of_a_partition,
     waiting_in_an_oblsync,
     writing_what_was_put,
-    writing_what_was_got,
     reading_what_others_get,
 ]
 

@@ -31,17 +31,11 @@ from .phases import (
     before_anything,
     eventually,
     in_a_partition,
-    in_a_put,
-    in_an_oblivious_superstep,
     nothing,
-    reading_what_others_get,
     something_elsewhere,
     standard_error,
     state_of,
     waiting_at_the_end,
-    waiting_in_a_sync,
-    waiting_in_a_sync_of_a_partition,
-    waiting_in_an_oblsync,
 )
 
 pytestmark = [
@@ -131,25 +125,7 @@ def victim_of(fault):
 
 
 PHASES = [*BETWEEN, *INSIDE, *SYNCING, waiting_at_the_end, while_others_compute]
-OF_EACH_KIND = {
-    *(before_anything, in_a_partition, in_an_oblivious_superstep, in_a_put, waiting_in_a_sync),
-    *(waiting_in_a_sync_of_a_partition, waiting_in_an_oblsync, reading_what_others_get),
-}
-"""Phases that differ in what the others wait for, which is all that they see of process 1."""
-
-
-def mostly_slow(phases):
-    """Leave the phases that are like others to make test-all."""
-    return [
-        pytest.param(phase, marks=() if phase in OF_EACH_KIND else pytest.mark.slow)
-        for phase in phases
-    ]
-
-
-DEATHS = [
-    *((killed, phase) for phase in PHASES),
-    *(pytest.param(exits_at_once, *each.values, marks=each.marks) for each in mostly_slow(PHASES)),
-]
+DEATHS = [(fault, phase) for fault in (killed, exits_at_once) for phase in PHASES]
 
 
 def run_with(run, phase, fault):
@@ -381,7 +357,7 @@ def continue_when_named(said):
 
 
 @pytest.mark.procs(3)
-@pytest.mark.parametrize("phase", mostly_slow(STOPPED), ids=lambda phase: phase.__name__)
+@pytest.mark.parametrize("phase", STOPPED, ids=lambda phase: phase.__name__)
 def test_a_process_may_be_stopped_in_any_phase_is_named_and_goes_on(
     run, nothing_is_left, stop, tmp_path, monkeypatch, phase
 ):
