@@ -148,6 +148,27 @@ def test_what_the_command_line_says_wins_over_the_script(bsp, program):
     assert lines_of(done) == sorted(["arguments []", *printed, *printed, "done"])
 
 
+def test_each_option_reaches_the_runs_of_the_script(bsp, script, tmp_path):
+    source = script("""
+        import sys
+        from pathlib import Path
+        import numpy as np
+        import bsplib
+
+        def main(bsp):
+            return bsp.nprocs, bsp.machine.name, type(bsp.zeros(1)) is np.ndarray
+
+        if __name__ == "__main__":
+            print(sys.argv[1:], Path(sys.path[0]) == Path(__file__).parent, bsplib.run(main)[1])
+    """)
+    options = ["-n", 2, "--machine", "ideal", "--check", "--no-lines", "--profile", "a.bsp"]
+    done = bsp("run", *options, "--timeout", 50, "--repeat", 2, source, "a", "--b")
+    assert (done.returncode, done.stdout) == (0, "['a', '--b'] True (2, 'ideal', False)\n" * 2)
+    first, second = read_trace(tmp_path / "a.bsp").runs
+    assert [run.meta["repeat"] for run in (first, second)] == [[0, 2], [1, 2]]
+    assert "switched off" in first.measured["lines"]
+
+
 def test_arguments_behind_the_script_are_the_script_s(bsp, program):
     done = bsp("run", "-n", 1, program, "--size", "5", "-n", "7", "--profile", "x", "--", "y")
     assert done.returncode == 0, done.stderr
