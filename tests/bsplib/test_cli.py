@@ -275,13 +275,6 @@ def test_a_file_is_not_recorded_where_the_script_runs_nothing(bsp, script, tmp_p
     assert not (tmp_path / "out.bsp").exists()
 
 
-@pytest.mark.parametrize("count", ["0", "-1", "many", "1.5"])
-def test_a_number_of_processes_that_cannot_be_is_an_error(ask, program, count):
-    result = ask("run", "-n", count, program)
-    assert result.exit_code == 2
-    assert "-n" in one_sentence(result)
-
-
 def test_a_script_that_is_not_there_is_an_error(ask):
     result = ask("run", "missing.py")
     assert result.exit_code == 2
@@ -339,19 +332,6 @@ def test_report_refuses_a_run_that_is_not_there(ask, trace, number):
     assert f"there is no run {number}; the trace has runs 1 to 2" in one_sentence(result)
 
 
-@pytest.mark.parametrize("path", ["loss", "sync", "comp-abs", "h-weighted"])
-def test_report_marks_the_path_asked_for(ask, trace, path):
-    result = ask("report", "--metric", path, trace)
-    assert result.exit_code == 0
-    assert "critical path" in result.output
-
-
-def test_report_refuses_a_path_that_is_none(ask, trace):
-    result = ask("report", "--metric", "nonsense", trace)
-    assert result.exit_code == 2
-    assert "'nonsense' is no metric; choose one of loss, sync, " in one_sentence(result)
-
-
 def test_a_trace_that_is_not_there_is_one_sentence(ask, tmp_path):
     result = ask("report", tmp_path / "missing.bsp")
     assert result.exit_code == 1
@@ -374,22 +354,6 @@ def test_view_writes_a_page(ask, trace, tmp_path):
     assert result.exit_code == 0, result.output
     assert f"wrote {page}" in result.output
     assert "worker" in page.read_text()
-
-
-@pytest.mark.parametrize(("option", "view"), [([], ""), (["--compare"], "compare")])
-def test_view_serves_all_traces_that_it_is_given_by_their_names(
-    ask, trace, monkeypatch, option, view
-):
-    served = []
-    monkeypatch.setattr(
-        "bsplib.webui.serve", lambda *traces, **options: served.append((traces, options))
-    )
-    result = ask("view", "--no-browser", *option, trace, trace)
-    assert result.exit_code == 0, result.output
-    ((traces, options),) = served
-    assert len(traces) == 2
-    assert options["names"] == [str(trace)] * 2
-    assert options["view"] == view
 
 
 def test_view_writes_one_trace_to_a_page(ask, trace, tmp_path):

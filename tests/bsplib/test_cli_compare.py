@@ -41,19 +41,6 @@ def compare(traces):
     return compare
 
 
-def test_every_run_is_compared_with_that_of_its_number(compare):
-    result = compare("before", "after")
-    assert result.exit_code == 0
-    assert "run 1\n2.00 ms as before: 80 B more h (+100%) in program" in result.output
-    assert "run 2\n4.00 ms as before: 160 B more h (+100%) in program" in result.output
-
-
-def test_traces_with_unequally_many_runs_are_compared_by_their_last(compare):
-    result = compare("before", "single")
-    assert "run 2 before, run 1 after" in result.output
-    assert "1 superstep fewer in program" in " ".join(result.output.split())
-
-
 def test_a_trace_with_one_run_needs_no_title(compare):
     result = compare("single", "single")
     assert result.output.startswith("2.00 ms as before: h unchanged; supersteps unchanged\n")
@@ -123,11 +110,3 @@ def test_rows_can_be_sorted_and_limited(compare):
     assert "line" in result.output
     result = compare("single", "single", "--sort", "beauty")
     assert result.exit_code == 2
-
-
-def test_a_file_that_is_no_trace_is_named(compare, tmp_path):
-    broken = tmp_path / "broken.bsp"
-    broken.write_text("no trace")
-    result = compare("single", str(broken))
-    assert result.exit_code == 1
-    assert str(broken) in result.output.replace("\n", "")

@@ -257,3 +257,22 @@ def test_payloads_whose_lengths_differ_by_chance_need_no_new_memory_again_and_ag
         reserved.append(memory.reserved_up_to)
     assert len(set(reserved)) == 2
     assert reserved[-1] - START < 4.6e6
+
+
+def test_chunks_that_are_too_short_for_one_payload_are_used_for_the_next(heap, memory):
+    staging_buffer = staging_buffer_of(heap)
+    reserved = []
+    for number in range(20):
+        staging_buffer.reserve(2_000_000 + 2000 * number)
+        staging_buffer.reserve(1_500_000 + 2000 * number)
+        staging_buffer.clear()
+        reserved.append(memory.reserved_up_to)
+    assert len(set(reserved)) == 2
+    assert reserved[-1] - START < 6.2e6
+
+
+def test_the_first_payloads_get_no_more_memory_than_they_need(heap):
+    staging_buffer = staging_buffer_of(heap)
+    for _ in range(3):
+        staging_buffer.reserve(2_000_000)
+    assert staging_buffer.kept_bytes() < 6_001_000
