@@ -170,6 +170,29 @@ def test_a_tag_size_ends_with_its_run(pool):
     assert pool.run(lambda bsp: bsp.set_tagsize(1)) == [None] * 3
 
 
+def test_partitions_and_oblivious_supersteps_work_in_later_runs(pool):
+    def main(bsp, number):
+        with bsp.partition([1, 3]) as sub:
+            x = sub.zeros(sub.nprocs, int)
+            for pid in range(sub.nprocs):
+                sub.put(pid, number + bsp.pid, x, offset=sub.pid)
+            sub.sync()
+            values = x.tolist()  # x is freed with its group
+            with sub.partition(range(1, sub.nprocs + 1)) as alone:
+                alone.send(0, number)
+                alone.oblsync(1)
+                assert alone.move() == number
+        for lap in range(70):  # more than a ring of control words has
+            bsp.send((bsp.pid + 1) % bsp.nprocs, (number, lap))
+            bsp.oblsync(1)
+            assert bsp.move() == (number, lap)
+        bsp.sync()
+        return values
+
+    for number in range(0, 30, 10):
+        assert pool.run(main, number) == [[number]] + [[number + 1, number + 2]] * 2
+
+
 def test_globals_of_modules_stay_between_runs(pool):
     def count(bsp):
         import colorsys  # noqa: PLC0415  # any module of the process
