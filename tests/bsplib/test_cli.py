@@ -205,6 +205,7 @@ def test_a_report_needs_no_characters_beyond_those_of_the_output(bsp, script):
     assert "\n???" in done.stdout  # the line below the names of the columns
 
 
+@pytest.mark.lengthy
 def test_a_full_device_is_one_sentence(bsp):
     with Path("/dev/full").open("w") as full:
         done = bsp("machine", "list", stdout=full, stderr=subprocess.PIPE, capture_output=False)

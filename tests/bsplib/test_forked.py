@@ -143,6 +143,7 @@ def test_a_child_makes_a_pool_of_its_own():
         assert pool.run(double, 5) == [10, 10]
 
 
+@pytest.mark.lengthy
 def test_a_function_of_a_map_that_forks_loses_no_items():
     def function(item):
         if not os.fork():

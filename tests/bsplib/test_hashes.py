@@ -31,6 +31,7 @@ def no_seed(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     "start_method",
     ["spawn", *(pytest.param(how, marks=pytest.mark.slow) for how in ("fork", "forkserver"))],

@@ -108,6 +108,7 @@ def test_a_process_that_only_serves_gets_does_not_take_more_and_more_memory():
         assert after == before
 
 
+@pytest.mark.lengthy
 def test_memory_written_before_an_exception_ended_a_sub_group_is_given_back():
     """No process has been told of it, since this one has posted nothing in that group."""
 

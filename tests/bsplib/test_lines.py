@@ -346,6 +346,7 @@ def test_a_line_that_sleeps_for_short_times_is_blocked_and_the_one_before_it_com
     assert whole[2].blocked < whole[2].total / 4
 
 
+@pytest.mark.lengthy
 @needs_sampler
 def test_timers_locks_and_waits_of_the_program_are_as_without_samples(sampled):
     results, run = sampled(waits_in_every_way)

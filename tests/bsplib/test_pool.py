@@ -32,8 +32,9 @@ METHODS = multiprocessing.get_all_start_methods()
 # processes that are not forked could not import this file.
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pool():
+    """The pool of all tests that leave it open; it starts afresh where processes have ended."""
     with bsplib.Pool(nprocs=3) as made:
         yield made
 
@@ -193,7 +194,7 @@ def test_partitions_and_oblivious_supersteps_work_in_later_runs(pool):
         assert pool.run(main, number) == [[number]] + [[number + 1, number + 2]] * 2
 
 
-def test_globals_of_modules_stay_between_runs(pool):
+def test_globals_of_modules_stay_between_runs():
     def count(bsp):
         import colorsys  # noqa: PLC0415  # any module of the process
 
@@ -201,7 +202,8 @@ def test_globals_of_modules_stay_between_runs(pool):
         colorsys.runs_of_a_test = number
         return number
 
-    assert [pool.run(count) for _ in range(3)] == [[1] * 3, [2] * 3, [3] * 3]
+    with bsplib.Pool(3) as pool:
+        assert [pool.run(count) for _ in range(3)] == [[1] * 3, [2] * 3, [3] * 3]
 
 
 @pytest.mark.lengthy
@@ -353,7 +355,8 @@ def test_what_cannot_be_pickled_is_said_and_the_pool_goes_on(pool):
     assert pool.run(lambda bsp: bsp.pid) == [0, 1, 2]
 
 
-def test_a_closed_pool_runs_nothing(pool):
+def test_a_closed_pool_runs_nothing():
+    pool = bsplib.Pool(2)
     pool.run(os_pids)
     pool.close()
     with pytest.raises(bsplib.UsageError, match="this pool is closed"):
@@ -525,6 +528,7 @@ def sums(bsp, n):
     return int(x.sum())
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("kind", ["shm", "sim"])
 def test_the_runs_of_a_pool_are_recorded_in_one_trace(tmp_path, kind):
     path = tmp_path / "pool.bsp"

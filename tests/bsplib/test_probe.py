@@ -294,6 +294,7 @@ def test_a_computer_with_little_shared_memory_is_probed_with_less(monkeypatch):
 # -- several hosts --------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("hosts", "between", "inside"), [("aabb", 2, 1), ("abcd", 3, 0), ("aaab", 3, 2), ("abab", 2, 1)]
 )

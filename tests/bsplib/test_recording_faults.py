@@ -310,6 +310,7 @@ def test_stacks_whose_json_is_too_long_lose_their_middle(record, monkeypatch):
     assert len(recorded.records) == 2 * 92
 
 
+@pytest.mark.lengthy
 @pytest.mark.procs(3)
 def test_a_trace_with_too_many_groups_keeps_the_beginning_of_the_run(run, tmp_path, monkeypatch):
     def main(bsp):

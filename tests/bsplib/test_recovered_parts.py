@@ -91,6 +91,7 @@ def left_parts(trace, hosts, monkeypatch):
 # -- parts that come to the caller ----------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 def test_the_parts_become_the_trace_that_processes_beside_it_write(tmp_path, hosts, monkeypatch):
     run(ring, 5, profile=tmp_path / "parts.bsp", lines=False)
     assert names(hosts) == []
@@ -212,6 +213,7 @@ def test_parts_of_a_run_that_ended_become_a_complete_trace(left_parts, trace):
     assert len(recorded.records) == 15
 
 
+@pytest.mark.lengthy
 def test_parts_of_different_runs_are_told_apart(left_parts, trace, hosts, monkeypatch):
     monkeypatch.setattr(parts, "with_part", lambda report, *_: report)
     with pytest.warns(bsplib.TraceWarning):
@@ -242,6 +244,7 @@ def test_a_trace_of_some_parts_names_the_processes_that_are_absent(left_parts, t
     assert missing in page.read_text()
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     "command",
     [

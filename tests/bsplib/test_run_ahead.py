@@ -104,6 +104,7 @@ def test_kinds_of_sync_in_turn_keep_unread_messages(run):
     assert not any(run(main))
 
 
+@pytest.mark.real_processes
 @pytest.mark.procs(4)
 def test_a_process_that_leaves_a_later_sub_group_first_still_looks_at_the_earlier_one(run):
     """Its own oblsync waits for nobody: the others post when it is in the next sub-group."""

@@ -305,6 +305,7 @@ def test_where_the_system_has_no_pidfd_processes_are_forked_one_by_one(monkeypat
         bsplib.run(dies, nprocs=3, start_method="fork")
 
 
+@pytest.mark.lengthy
 def test_the_collector_of_garbage_works_in_a_process_if_it_does_in_its_caller():
     def main(bsp):
         return gc.isenabled(), gc.get_freeze_count() > 0

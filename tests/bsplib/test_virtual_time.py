@@ -312,6 +312,7 @@ def charged(bsp):
     bsp.oblsync(1)
 
 
+@pytest.mark.lengthy
 def test_five_runs_of_a_program_that_charges_from_its_first_line_on_are_identical(simulate):
     runs = [simulate(charged, nprocs=6, machine=PRICED) for _ in range(5)]
     assert len({done.times for done in runs}) == 1

@@ -132,6 +132,7 @@ def test_numberings_that_cannot_be_are_refused(tmp_path, monkeypatch, numberings
         read_trace(tmp_path / "run.bsp")
 
 
+@pytest.mark.lengthy
 def test_a_run_whose_processes_go_different_ways_has_the_stacks_of_each(tmp_path):
     def left(bsp):
         bsp.sync()
