@@ -5,8 +5,8 @@
     {"format": "bsplib program model", "version": 1, "program": "psrs.py", "runs": 12,
      "origins": {"n": "size of the program"}, "meta": {"machine": {...}, ...},
      "nodes": [[id, kind, name, file, line, sync], ...],
-     "chains": [{"nodes": [position, ...], "pattern": "all-to-all" or null, "told": false,
-                 "inside": false, "laws": {"h": "for readers", ...}}, ...],
+     "chains": [{"nodes": [position, ...], "told": false, "inside": false,
+                 "laws": {"h": "for readers", ...}}, ...],
      "observations": [{"values": {"n": 4096, "p": 2}, "elapsed_s": 0.12,
                        "chains": {"position": [supersteps, h, ...], ...}}]}
 
@@ -56,7 +56,6 @@ def document(model: ProgramModel) -> dict[str, Any]:
         "chains": [
             {
                 "nodes": [place[name] for name in each.chain],
-                "pattern": each.pattern,
                 "told": each.chain in program.told,
                 "inside": each.chain in program.inside,
                 "laws": {name: learned.text for name, learned in each.learned.items()},
@@ -166,17 +165,11 @@ def model_of(found: Any) -> ProgramModel:
         )
         for name in ("told", "inside")
     }
-    patterns = {
-        chain: _text(each["pattern"])
-        for chain, each in zip(chains, found["chains"], strict=True)
-        if each.get("pattern") is not None
-    }
     order = dict.fromkeys(name for chain in chains for name in chain)
     by_id = {node.id: node for node in nodes}
     program = ObservedProgram(
         {name: by_id[name] for name in order},
         tuple(chains),
-        patterns,
         marked["told"],
         marked["inside"],
         observations,

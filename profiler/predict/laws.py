@@ -4,8 +4,8 @@ A law is a sum of at most three terms of a BSP program: a growth of the sizes, t
 p, or the elements of a block; where there is none, of two with a part of a size that is rounded.
 Its coefficients are fractions, and it gives every value of the runs to the digit. In each variable
 that it uses the runs have more values than the law has functions of this variable, and three at
-least: fewer values are met by too many laws. Where no sum holds for all runs there may be a maximum
-of two terms, or a branch: then the runs show both sides.
+least: fewer values are met by too many laws. Where no sum holds for all runs there may be a branch:
+then the runs show both sides.
 
 Several laws may hold for all runs. They are all kept; where they differ, nobody knows more.
 
@@ -110,7 +110,7 @@ def _laws_of(
         sample = _once({name: sample.values[name] for name in used}, sample.counts) or sample
     found = _sums(sample) or _sums(sample, most=2, rounded=True)
     if not found or found[0].weight > _SIMPLE:
-        found = sorted([*found, *(_branches(sample) or _extremes(sample))], key=_weight)
+        found = sorted([*found, *_branches(sample)], key=_weight)
     if not found and not inside:
         return ()
     # A function of a grid that has few shapes in the runs is no law alone, but rivals others: the
@@ -464,53 +464,7 @@ def _rounded(sizes: Sequence[str], values: Values) -> list[tuple[str, int]]:
     return [("", 0), *((size, 1) for size in sizes), *found] if found else []
 
 
-# -- maxima and branches ----------------------------------------------------------------------
-
-
-def _extremes(sample: _Sample) -> list[Law]:
-    """Return the maxima and minima of two terms that give all values.
-
-    Each of both gives three values alone, and values for three values of each variable on which it
-    depends.
-    """
-    used = _used(sample)
-    if any(len(set(sample.values[name].tolist())) < LEAST_VALUES for name in used):
-        return []
-    growths = _growths([name for name in used if name != PROCESSES])
-    terms, columns = _columns(used, sample.values, growths)
-    positive = (columns > 0).all(axis=0)
-    ratios = sample.counts[:, None] / np.where(positive, columns, 1.0)
-    found = []
-    for name, limits in (("max", ratios.min(axis=0)), ("min", ratios.max(axis=0))):
-        given = np.abs(ratios - limits) <= _EXACT * np.abs(limits)
-        usable = np.flatnonzero(positive & (given.sum(axis=0) >= 2) & (limits > 0))
-        shown = [
-            each
-            for each in usable.tolist()
-            if _is_shown(terms[each], given[:, each], sample) and _shown(terms[each], sample)
-        ]
-        for one, other in itertools.combinations(shown, 2):
-            only = given[:, one] & ~given[:, other], given[:, other] & ~given[:, one]
-            if not (given[:, one] | given[:, other]).all() or min(map(np.sum, only)) < LEAST_VALUES:
-                continue
-            factors = [Fraction(round(limits[each] * _PARTS), _PARTS) for each in (one, other)]
-            pairs = [*zip(factors, (one, other), strict=True)]
-            if any(abs(float(f) - limits[each]) > _EXACT * limits[each] for f, each in pairs):
-                continue
-            first, second = (_product(f, terms[each].text) for f, each in pairs)
-            weight = terms[one].weight + terms[other].weight + 3
-            found.append(Law(f"{name}({first}, {second})", weight))
-    return sorted(found, key=_weight)
-
-
-def _is_shown(term: CountedTerm, given: NDArray[np.bool_], sample: _Sample) -> bool:
-    """Whether a term gives values at three values of each variable on which it depends."""
-    for name, array in sample.values.items():
-        function = term.parts[1] if name == PROCESSES else term.parts[0]
-        depends = bool(function) if name == PROCESSES else name in function
-        if len(set(array[given].tolist())) < (LEAST_VALUES if depends else 1):
-            return False
-    return True
+# -- branches ---------------------------------------------------------------------------------
 
 
 def _branches(sample: _Sample) -> list[Law]:

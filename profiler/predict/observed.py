@@ -8,7 +8,7 @@ belongs to the place of the process with the lowest pid: so the chains add up to
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,8 +25,7 @@ from bsplib.profiler.costs import (
 )
 from bsplib.profiler.imports import imported
 from bsplib.profiler.predict.values import PROCESSES
-from bsplib.profiler.prices import recognise
-from bsplib.profiler.timeline import calls_of_records, lay_out
+from bsplib.profiler.timeline import calls_of_records
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 
 Chain = tuple[str, ...]
 """Ids of nodes, from ``main`` to a cost centre."""
-_FEWEST = 3
-"""With fewer processes patterns of communication are not told apart."""
 _TOLD = frozenset({"in_one_stage", "in_two_stages"})
 """Functions of the library in which a broadcast ends whose stages the program gives."""
 
@@ -88,8 +85,6 @@ class ObservedProgram:
 
     nodes: dict[str, Node]
     chains: tuple[Chain, ...]
-    patterns: Mapping[Chain, str]
-    """Of the chains that communicate, as far as the runs tell."""
     told: frozenset[Chain]
     """Chains that end in a broadcast whose stages the program gives."""
     inside: frozenset[Chain]
@@ -110,7 +105,6 @@ def observe(
     chains: dict[Chain, None] = {}
     told: set[Chain] = set()
     inside: set[Chain] = set()
-    largest: CallGraph | None = None
     for run, values, seed in runs:
         graph = build(run)
         nodes |= dict(graph.graph.nodes(data="node"))
@@ -123,20 +117,13 @@ def observe(
         arranged = _Arranged(graph, there)
         inside |= arranged.inside()
         by_place[*sorted(there.items()), seed].append(arranged)
-        if largest is None or _size(graph) > _size(largest):
-            largest = graph
     return ObservedProgram(
         {name: nodes[name] for chain in chains for name in chain},
         tuple(chains),
-        {} if largest is None else _patterns(largest),
         frozenset(told),
         frozenset(inside),
         [_typical(arranged) for arranged in by_place.values()],
     )
-
-
-def _size(graph: CallGraph) -> tuple[int, int]:
-    return graph.run.nprocs, int(graph.run.traffic["bytes"].sum())
 
 
 def _typical(arranged: Sequence[_Arranged]) -> Observation:
@@ -237,22 +224,3 @@ class _Arranged:
         depth = group_columns(self._run).depth
         for parent, ordinal in sorted(beside, key=lambda key: -depth[key[0]]):
             totals[:, parent] += totals[:, beside[parent, ordinal]].max(axis=1)
-
-
-def _patterns(graph: CallGraph) -> dict[Chain, str]:
-    """Return the pattern of each chain that communicates, as a run with many processes has it.
-
-    Where the supersteps of a chain have several patterns, the one of most supersteps counts.
-    """
-    if graph.run.nprocs < _FEWEST:
-        return {}
-    timeline = lay_out(graph.run)
-    origin = graph.origin_of_records()[timeline.position]
-    found: defaultdict[Chain, Counter[str]] = defaultdict(Counter)
-    for step in timeline.steps:
-        if step.start == step.stop:  # of a run that was cut short, around a sub-group
-            continue
-        pattern = recognise(timeline, step)
-        if pattern is not None:
-            found[graph.origins[int(origin[step.start])].chain][pattern] += 1
-    return {chain: counted.most_common(1)[0][0] for chain, counted in found.items()}

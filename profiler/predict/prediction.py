@@ -210,13 +210,12 @@ def _dearer(model: ProgramModel, prices: ReplayPrices) -> float:
     largest = max(
         model.observed.observations, key=lambda each: sum(row.h for row in each.chains.values())
     )
-    rule, count = _rule(prices), int(largest.values[PROCESSES])
-    took = priced = 0.0
-    for each in model.chains:
-        row = largest.of(each.chain)
-        price = _Price(prices, each.pattern, count)
-        took += row.comm
-        priced += sum(price(0.0, getattr(row, rule), row.supersteps, row.calls, 0.0))
+    rule, price = _rule(prices), _Price(prices, int(largest.values[PROCESSES]))
+    rows = largest.chains.values()
+    took = sum(row.comm for row in rows)
+    priced = sum(
+        price(0.0, getattr(row, rule), row.supersteps, row.calls, 0.0).total_s for row in rows
+    )
     return took / priced if took and priced else 1.0
 
 
@@ -230,7 +229,7 @@ def _chain(model: ChainModel, point: Point, prices: ReplayPrices, dearer: float)
     names = ("comp", _rule(prices), "supersteps", "calls", "imports")
     used = {name: values[name] for name in names}
     unknown = next((value.why for value in used.values() if value.why), "")
-    price = _Price(prices, model.pattern, int(point[PROCESSES]))
+    price = _Price(prices, int(point[PROCESSES]))
     seconds = price(*(0.0 if value.why else value.value for value in used.values()))
     low, high = price(*(value.low for value in used.values())), _NOTHING
     if not unknown:
@@ -244,7 +243,6 @@ class _Price(NamedTuple):
     """What a chain costs with a number of processes."""
 
     prices: ReplayPrices
-    pattern: str | None
     nprocs: int
 
     def __call__(
@@ -252,8 +250,8 @@ class _Price(NamedTuple):
     ) -> Seconds:
         """Return the seconds of computation, of transfers, and of supersteps.
 
-        Where a probe has measured the Machine, each superstep is one of the mean h-relation,
-        in the pattern of the chain, with the mean number of calls.
+        Where a probe has measured the Machine, each superstep is one of the mean h-relation, with
+        the mean number of calls; by its pattern no whole program was predicted better.
         """
         machine = self.prices.machine.for_group(self.nprocs)
         computed = (comp_s + imports_s) * self.prices.ratio_at(self.nprocs)
@@ -264,7 +262,7 @@ class _Price(NamedTuple):
             return Seconds(computed, 0.0, 0.0)
         each = h / supersteps
         moved = HRelation(each, calls=max(calls / supersteps, float(each > 0)))
-        transfer_s, sync_s = machine.parts_of(moved, self.pattern, self.nprocs)
+        transfer_s, sync_s = machine.parts_of(moved, None, self.nprocs)
         return Seconds(computed, float(transfer_s) * supersteps, float(sync_s) * supersteps)
 
 

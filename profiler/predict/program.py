@@ -108,8 +108,6 @@ class ChainModel:
     chain: Chain
     learned: Mapping[str, Learned]
     """By quantity."""
-    pattern: str | None = None
-    """How it communicates, as far as the runs tell."""
     ends: bool = False
     """Whether it is an end of ``main``, which has computation and no superstep."""
 
@@ -278,7 +276,7 @@ class _Learner:
         )
         # Imports take as long with little data as with much, but not all numbers of p have them.
         learned["imports"] = self._typical([row.imports for row in rows])
-        return ChainModel(chain, learned, self._program.patterns.get(chain), ends)
+        return ChainModel(chain, learned, ends)
 
     def _collective(self, name: str, rows: Sequence[Quantities]) -> dict[str, Learned]:
         """Return what the known form of a collective gives; nothing if it is none."""

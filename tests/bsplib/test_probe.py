@@ -31,7 +31,6 @@ from bsplib.machine.probing.times import (
     SIZES,
     ProbeTimes,
     communicate,
-    knots_of,
     message_bytes,
     misfit_of,
     receivers,
@@ -42,7 +41,6 @@ from bsplib.machine.probing.times import (
 from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
 from bsplib.tools import cli
-from bsplib.transfers.messages import INLINE
 
 SMALL = 840  # divided by 1, 2, 3, 6 and 7
 
@@ -259,21 +257,8 @@ def test_a_rare_fast_round_and_disturbed_ones_do_not_count():
     assert typical([[2.0, 7.0]] * 4).tolist() == [2.0, 7.0]
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 8])
-def test_a_jump_of_the_messages_has_a_knot_on_each_side(count):
-    """A message of more than INLINE bytes is staged, and not part of its record."""
-    knots = sorted(knots_of(count))
-    for pattern in PATTERNS:
-        sizes = [message_bytes(pattern, h, count) for h in knots]
-        last = max(size for size in sizes if size <= INLINE)
-        first = min(size for size in sizes if size > INLINE)
-        assert last == INLINE, pattern
-        assert first < 1.1 * INLINE, pattern
-
-
 def test_no_knot_is_among_the_sizes_that_tell_the_misfit():
-    assert not knots_of(2) & set(MISFITS)
-    assert not knots_of(4) & set(MISFITS)
+    assert not set(SIZES) & set(MISFITS)
     assert set(MISFITS) <= set(probe_times.sizes_that_fit(2))
 
 

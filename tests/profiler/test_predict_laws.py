@@ -106,14 +106,6 @@ def test_a_branch_whose_larger_side_is_a_chance_sum_is_no_law():
     )
 
 
-def test_a_maximum_of_two_terms_is_found_where_both_are_shown():
-    def law(n, p):
-        return max(8 * n / p, 64 * (p - 1))
-
-    sizes = (16, 32, 64, 128, 256, 512, 1024, 2048)
-    assert float(law(4096, 32)) in predicted(law, sizes=sizes)
-
-
 def test_laws_that_differ_beyond_the_runs_are_all_given():
     """Rows of a grid of 2, 4 and 8 processes are 1, 2 and 2: so is a branch, and the whole root."""
     values, counts = grid(lambda n, p: 1 if p == 2 else 2)

@@ -6,9 +6,9 @@ only make a superstep slower, but the least time of all is a rare one, since som
 faster by a third when the processes happen to arrive in the right order.
 
 The six patterns are supersteps of messages, as in Roda et al. 1999, section 3, whose receivers
-read them in place. The curve of a pattern has a knot at each power of two. It has four in each
-doubling where messages outgrow the caches, and one on each side of the length up to which a
-message travels inside its record. Sizes between them tell its misfit. How well messages of these
+read them in place. The curve of a pattern has a knot at each power of two: more of them, where
+messages outgrow the caches or their records, made no replay of a whole program better. Sizes
+between them tell its misfit. How well messages of these
 sizes fit into the caches depends on where the system places their memory: so each round is made
 by new processes, where that is quick.
 """
@@ -32,20 +32,16 @@ from bsplib.machine.speed import axpy_flops
 from bsplib.running.launch import run
 from bsplib.running.options import BackendName
 from bsplib.running.pool import Pool
-from bsplib.transfers.messages import INLINE
 
 if TYPE_CHECKING:
     from bsplib.group import Group
 
 
-_STEEP = tuple(round(2 ** (quarters / 4)) // 64 * 64 for quarters in range(4 * 18, 4 * 23))
-SIZES = tuple(sorted({*(2**power for power in range(6, 25)), *_STEEP}))
-"""h in bytes, at the knots of the curves: more of them where messages outgrow the caches."""
+SIZES = tuple(2**power for power in range(6, 25))
+"""h in bytes, at the knots of the curves."""
 BETWEEN = (*(3 * 2**power for power in (5, 8, 9, 11, 14, 17)), 5 * 2**19)
 """h in bytes, between knots, to find out how well the curves fit there."""
 LEAST_ROUNDS, MOST_ROUNDS = 4, 25
-_BEYOND = 64
-"""Bytes by which a message is longer than one that is part of its record."""
 _QUARTILE = 0.25
 _WORK_KEYS = 2**22
 """Number of keys whose memory the C library gives back to the system each time."""
@@ -137,7 +133,7 @@ def _rounds(
 def sizes_that_fit(nprocs: int) -> tuple[int, ...]:
     """Return all sizes for which there is enough shared memory."""
     most = most_bytes(nprocs)
-    return tuple(size for size in sorted({*knots_of(nprocs), *BETWEEN}) if size <= most)
+    return tuple(size for size in sorted({*SIZES, *BETWEEN}) if size <= most)
 
 
 def most_bytes(nprocs: int) -> int:
@@ -147,17 +143,6 @@ def most_bytes(nprocs: int) -> int:
     except OSError:  # no such folder: the system has another kind of shared memory
         free = 0
     return max(free // (_SHARE_OF_MEMORY * nprocs), 2**20)
-
-
-def knots_of(nprocs: int) -> set[int]:
-    """Return the h at the knots: those of ``SIZES``, and both sides of each jump.
-
-    A message of more than ``INLINE`` bytes is not part of its record any more. In a pattern in
-    which a process sends or receives several messages, h is as many times as great then.
-    """
-    messages = {1, max(nprocs - 1, 1)}
-    jumps = {count * size for count in messages for size in (INLINE, INLINE + _BEYOND)}
-    return {*SIZES, *jumps}
 
 
 def _add(times: ProbeTimes, results: list[Round]) -> None:
@@ -184,8 +169,7 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
     """
     one, several = typical(times.puts_s)
     seconds = _ascending(typical(times.patterns_s))
-    wanted = knots_of(times.nprocs)
-    knots = [place for place, size in enumerate(times.sizes) if size in wanted]
+    knots = [place for place, size in enumerate(times.sizes) if size in SIZES]
     sizes = tuple(times.sizes[place] for place in knots)
     curves = {
         pattern: Curve(sizes, tuple(row[knots].tolist()))
