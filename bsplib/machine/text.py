@@ -92,7 +92,7 @@ class NoTomlError(ValueError):
 
 
 def parse(text: str) -> Values:
-    """Return the checked values of the text of a file, in bytes and seconds.
+    """Return the values of the text of a file, in bytes and seconds; :func:`check` checks them.
 
     Raises:
         ValueError: the text is not TOML, or a value is not valid; the text of the error is
@@ -106,26 +106,17 @@ def parse(text: str) -> Values:
     patterns, sources = table_in("patterns", entries), table_in("sources", entries)
     check_names("pattern", patterns, PATTERNS)
     check_names("figure", sources, _SOURCES)
-    return check(
-        {
-            "name": text_of_value("name", entries["name"]),
-            "source": text_of_value("source", entries["source"]),
-            "p": entries.get("p"),
-            "h": entries.get("h", "max"),
-            "word_bytes": word,
-            "speed": entries.get("speed_flop_per_s"),
-            "g": _g(entries, word),
-            "l": entries.get("l_s"),
-            "patterns": {name: _pattern(name, patterns, word) for name in patterns},
-            "inside": _inside(entries, word),
-            "sources": sources,
-            "host": entries.get("host", ""),
-            "cores": entries.get("cores"),
-            "nodes": entries.get("nodes"),
-            "relative_speed": entries.get("relative_speed"),
-            "measured": measured_text.parse(entries.get("measured", [])),
-        }
-    )
+    same = ("name", "source", "p", "h", "host", "cores", "nodes", "relative_speed")
+    return {name: entries[name] for name in same if name in entries} | {
+        "word_bytes": word,
+        "speed": entries.get("speed_flop_per_s"),
+        "g": _g(entries, word),
+        "l": entries.get("l_s"),
+        "patterns": {name: _pattern(name, patterns, word) for name in patterns},
+        "inside": _inside(entries, word),
+        "sources": sources,
+        "measured": measured_text.parse(entries.get("measured", [])),
+    }
 
 
 def _entries(text: str) -> dict[str, Any]:

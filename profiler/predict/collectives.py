@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.experiments.collective_costs import COSTS, RADICES, most_received
-from bsplib.profiler.predict.laws import Law, laws_of
+from bsplib.profiler.predict.laws import EXACT, Law, laws_of
 from bsplib.profiler.predict.values import PROCESSES
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ _KINDS = {
 """The cost functions that a collective may have, by its root."""
 _ELEMENTS = (8, 4, 1, 2, 16)
 """Bytes of an element, the most usual first."""
-_SAME = 1e-9
 _FREE = 1e300
 """l / g in bytes of a Machine on which communication takes no time."""
 _MOST = 2
@@ -148,7 +147,7 @@ def _called(count: Law, cost: str) -> Law:
 def _gives(law: Law, values: Values, wanted: Vector) -> bool:
     points = ({name: array[row] for name, array in values.items()} for row in range(len(wanted)))
     return all(
-        abs(law.at(point) - value) <= _SAME * max(value, 1)
+        abs(law.at(point) - value) <= EXACT * max(value, 1)
         for point, value in zip(points, wanted, strict=True)
     )
 
@@ -180,7 +179,7 @@ def _explanations(kind: str, p: int, row: Quantities, ratio: float, element: int
             continue
         for nbytes in _sizes(kind, p, h / count, row.moved / count, element):
             expected = COSTS[kind](nbytes, element, p, ratio)
-            if expected[1] == steps and abs(expected[0] * count - h) <= _SAME * h:
+            if expected[1] == steps and abs(expected[0] * count - h) <= EXACT * h:
                 found.append(_Calls(count, nbytes))
                 break
     return found

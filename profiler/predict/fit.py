@@ -44,8 +44,8 @@ CONFIDENCE = 0.9
 _LEAST_NOISE = 0.01
 """No times are believed to be more exact than this: a formula of less misfit is no better."""
 _BEAM = 40
-"""How many sums of k terms go on to sums of k + 1; with all, no table here has another formula."""
-_RIVALS = 40
+"""How many sums of k terms go on to sums of k + 1, and are rivals in the end; with all, no table
+here has another formula."""
 _MUCH = 0.1
 """Weight from which on a sum is about as good as the best."""
 _LEFT_OUT = 0.1
@@ -246,7 +246,7 @@ class _Search:
             order = np.argsort(scores, kind="stable")
             found += [
                 (scores[each], tuple(sums[each].tolist()), factors[each])
-                for each in order[:_RIVALS].tolist()
+                for each in order[:_BEAM].tolist()
             ]
             best = sums[order[:_BEAM]].tolist()
             longer = {
@@ -262,7 +262,7 @@ class _Search:
         best_score = found[0][0]
         rivals = []
         together: set[int] = set()
-        for score, chosen, factors in found[:_RIVALS]:
+        for score, chosen, factors in found[:_BEAM]:
             weight = math.exp((best_score - score) / 2)
             formula = read_formula(self._text(chosen))
             rivals.append(Rival(formula, factors / self._norm[[*chosen]], weight))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _PARTS = 960
 """Coefficients are whole multiples of 1/960: halves of halves and so on, thirds and fifths."""
-_EXACT = 1e-9
+EXACT = 1e-9
 LEAST_VALUES = 3
 """Of a variable on which a law depends: two values are met by a law of any term."""
 _SIMPLE = 3
@@ -253,7 +253,7 @@ def _law(
     """Return a law with exact coefficients; None if it misses a value, or says nothing."""
     fractions = [Fraction(round(float(factor) * _PARTS), _PARTS) for factor in factors]
     exact = columns @ np.array([float(each) for each in fractions])
-    allowed = _EXACT * np.maximum(np.abs(sample.counts), 1)
+    allowed = EXACT * np.maximum(np.abs(sample.counts), 1)
     odd = [each.denominator % 3 == 0 or each.denominator % 5 == 0 for each in fractions]
     is_cut = len(terms) == 1 and bool(terms[0].parts[0])  # such as a size in ten parts
     if any(odd) and not is_cut and not any("**" in term.text for term in terms):

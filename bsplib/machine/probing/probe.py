@@ -356,12 +356,7 @@ def _measured(bsp: Group, receivers: Sequence[int], most: int) -> NDArray[np.flo
         for pid in receivers if size else ():
             bsp.put(pid, source[:size], destination, offset=bsp.pid * size)
 
-    return np.array([superstep_between_s(bsp, partial(exchange, h // most)) for h in RELATIONS])
-
-
-def superstep_between_s(bsp: Group, communicate: Callable[[], None]) -> float:
-    """Return the seconds of a superstep; see :func:`superstep_s`."""
-    return superstep_s(bsp, communicate, _BATCH_S)
+    return np.array([superstep_s(bsp, partial(exchange, h // most), _BATCH_S) for h in RELATIONS])
 
 
 def over_rounds(seconds: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -48,8 +48,6 @@ _WORK_KEYS = 2**22
 _WARM_UPS = 4
 _STARTS = 4
 _BATCH_S = 5e-4
-_LOOP_REPEATS = 8
-_LOOPS = 256
 _CALLS = 65
 _SHARE_OF_MEMORY = 4
 """The largest messages need at most the free shared memory divided by this number."""
@@ -295,10 +293,7 @@ def _work(count: int) -> float:
 
 
 def _puts_s(bsp: Group, count: int) -> float:
-    """Return the seconds of a superstep with a number of puts of arrays of one element.
-
-    The time of the loop that makes the calls is no part of it: in a program it is computation.
-    """
+    """Return the seconds of a superstep with a number of puts of arrays of one element."""
     there, here = bsp.zeros(count), list(np.ones((count, 1)))
     right = (bsp.pid + 1) % bsp.nprocs
     bsp.sync()
@@ -307,21 +302,10 @@ def _puts_s(bsp: Group, count: int) -> float:
         for place in range(count):
             bsp.put(right, here[place], there, offset=place)
 
-    seconds = superstep_s(bsp, put, _BATCH_S, batches=2) - count * _loop_s(bsp)
+    seconds = superstep_s(bsp, put, _BATCH_S, batches=2)
     bsp.pop_reg(there)
     bsp.sync()
     return seconds
-
-
-def _loop_s(bsp: Group) -> float:
-    """Return the seconds of a turn of the loops above that calls a function that does nothing."""
-    rows, found = list(np.ones((_LOOPS, 1))), []
-    for _ in range(_LOOP_REPEATS):
-        began = bsp.time()
-        for place in range(_LOOPS):
-            id(rows[place])
-        found.append(bsp.time() - began)
-    return min(found) / _LOOPS
 
 
 def message_bytes(pattern: str, h: int, nprocs: int) -> int:
@@ -368,7 +352,6 @@ def receivers(pattern: str, pid: int, nprocs: int) -> list[int]:
 # -- what every probe measures in its processes: the speed, and the time of a superstep -----------
 
 
-_SUPERSTEPS_BATCH_S = 2e-3
 _MOST_SUPERSTEPS = 200
 _SINGLE = 4
 """Supersteps that are timed in place of a batch, if each takes longer."""
@@ -383,7 +366,7 @@ def speed_of(bsp: Group) -> float:
 def superstep_s(
     bsp: Group,
     communicate: Callable[[], object],
-    batch_s: float = _SUPERSTEPS_BATCH_S,
+    batch_s: float,
     batches: int = 1,
 ) -> float:
     """Return the seconds of a superstep: the least over some batches of them.
