@@ -102,16 +102,12 @@ def test_a_query_that_means_nothing_is_refused(traces, query, error):
 
 
 @pytest.mark.browser
-def test_the_view_opens_on_the_run_of_the_same_number_with_the_verdict_on_top(view):
+def test_the_view_opens_on_the_run_of_the_same_number_with_marks_and_colours_of_changes(view):
     expect(view.locator(".before-run")).to_have_text(re.compile("^compared with .*, run 1: "))
     expect(view.locator(".comparison")).to_contain_text(
         "8.00 ms instead of 10.0 ms: relax loses 4.00 ms less waiting for process 1"
     )
     expect(view.locator("tbody tr").first).to_contain_text("whole run")
-
-
-@pytest.mark.lengthy
-def test_a_change_has_a_mark_a_colour_and_both_values(view):
     time = row(view, "relax").locator("td").first
     expect(time).to_have_text(re.compile("▼ 5.00 ms\\s*9.00 ms\\s*\N{MINUS SIGN}44%"))
     expect(time).to_have_class(re.compile("better"))
@@ -141,19 +137,7 @@ def test_another_run_before_is_chosen_and_the_address_holds_it(view, tab):
 
 
 @pytest.mark.browser
-def test_on_paper_the_graph_of_changes_is_not_cut(view, tab):
-    view.get_by_role("radio", name="graph").check(force=True)
-    box = view.get_by_role("button", name="relax, ▼ \N{MINUS SIGN}44%")
-    expect(box).to_be_visible()
-    tab.emulate_media(media="print")
-    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
-    room, lowest = (each.bounding_box() for each in (view.locator("svg"), box))
-    assert lowest["y"] + lowest["height"] <= room["y"] + room["height"]
-    assert room["height"] > 2 * lowest["height"]
-
-
-@pytest.mark.browser
-def test_the_graph_is_shaded_by_change_and_says_it_in_each_box(view, tab):
+def test_the_graph_is_shaded_by_change_and_is_not_cut_on_paper(view, tab):
     view.get_by_role("radio", name="graph").check(force=True)
     expect(view.locator(".change-legend")).to_be_in_viewport(ratio=1)  # nothing is cut
     expect(tab.locator("#legend")).to_be_hidden()  # that of the shades by cost
@@ -172,6 +156,13 @@ def test_the_graph_is_shaded_by_change_and_says_it_in_each_box(view, tab):
     view.get_by_role("radio", name="supersteps").check(force=True)
     expect(view.get_by_role("button", name="relax, 1")).to_have_attribute("data-bin", "0")
     expect(view.get_by_role("table")).to_be_hidden()
+    box = view.get_by_role("button", name="relax, 1")
+    tab.emulate_media(media="print")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    room, lowest = (each.bounding_box() for each in (view.locator("svg"), box))
+    assert lowest["y"] + lowest["height"] <= room["y"] + room["height"]
+    assert room["height"] > 2 * lowest["height"]
+    tab.emulate_media(media="screen")
 
 
 # -- saved pages ---------------------------------------------------------------------------------

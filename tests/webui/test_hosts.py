@@ -41,7 +41,7 @@ def test_the_pie_the_sentences_and_the_head_name_the_host(tab, url, show):
         "are lost in main (bcast.py line 2), by process 3 (<b>)"
     )
     expect(tab.locator("header").first).to_contain_text("2 hosts")
-    show(tab, url, "run=0")
+    show(tab, url, "run=0", fresh=False)
     expect(tab.locator("#processes .readout")).to_contain_text("process 3: 16.0 ms")
     expect(tab.locator("header").first).to_contain_text("driver")
 
@@ -58,7 +58,7 @@ def test_the_matrix_and_the_timeline_name_the_host(tab, url, show):
     for key in ("ArrowRight", "ArrowDown", "ArrowRight", "ArrowRight"):
         tab.keyboard.press(key)
     expect(tab.locator(".beside .readout")).to_contain_text("From process 1 (a) to process 2 (<b>)")
-    show(tab, url, "view=timeline")
+    show(tab, url, "view=timeline", fresh=False)
     tab.locator(DRAWN).focus()
     tab.keyboard.press("ArrowRight")
     expect(tab.locator(".timeline .readout")).to_contain_text("process 0 (a)")

@@ -45,7 +45,7 @@ def test_how_much_is_folded_under_a_node_lies_under_no_other_box(
     open_tab, tree_run, served, show, size
 ):
     tab = open_tab(width=size[0], height=size[1])
-    with served(Trace((tree_run(400),))) as url:
+    with served(Trace((tree_run(200),))) as url:
         show(tab, url)
         drawn(tab)
         assert tab.locator(".badge").count() > 10
@@ -97,7 +97,7 @@ def test_each_view_is_one_page_on_paper(open_tab, broadcast_trace, served, show)
     tab = open_tab()
     with served(broadcast_trace, broadcast_trace) as url:
         for view in "graph", "table", "timeline", "traffic", "source", "compare":
-            show(tab, url, f"view={view}")
+            show(tab, url, f"view={view}", fresh=False)
             expect(tab.locator(f"#view-{view} :is(svg, td, canvas, p)").first).to_be_visible()
             printed = tab.pdf(prefer_css_page_size=True)
             assert len(PdfReader(BytesIO(printed)).pages) == 1, view

@@ -59,6 +59,9 @@ def test_it_begins_with_the_greatest_loss(tab, table):
     sizes = [float(text.split()[0]) for text in losses if text.endswith(" ms")]
     assert sizes == sorted(sizes, reverse=True)
     expect(grid.locator("[aria-sort]")).to_have_text(re.compile("loss"))
+    row = rows(tab).filter(has=tab.locator(".node-name", has_text=re.compile("^foo$")))
+    expect(row.locator(".of-comp")).to_contain_text(re.compile(r"195 ms\s*\(\d+% \| \d+%\)"))
+    expect(row.locator(".of-sync")).to_have_text("5")
 
 
 SORTED_BY = {"computation": "comp", "supersteps": "sync"}
@@ -83,13 +86,6 @@ def test_a_column_sorts_the_greatest_first_and_again_the_least(tab, table, broad
         assert rising == sorted(rising)
         tab.go_back()
         expect(grid.locator("[aria-sort=descending]")).to_be_visible()
-
-
-def test_a_row_has_maximum_average_and_minimum_of_each_metric(tab, table):
-    table()
-    row = rows(tab).filter(has=tab.locator(".node-name", has_text=re.compile("^foo$")))
-    expect(row.locator(".of-comp")).to_contain_text(re.compile(r"195 ms\s*\(\d+% \| \d+%\)"))
-    expect(row.locator(".of-sync")).to_have_text("5")
 
 
 def test_a_click_selects_the_node_in_all_views_and_the_selection_is_marked(tab, table):

@@ -37,7 +37,7 @@ def url(trace, served):
 
 @pytest.fixture
 def page(tab, url, show):
-    show(tab, url)
+    show(tab, url, fresh=False)
     expect(box(tab, "main")).to_be_visible()
     return tab
 
