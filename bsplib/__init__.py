@@ -13,31 +13,8 @@
 from importlib import import_module, util
 from typing import TYPE_CHECKING
 
-from bsplib.errors import (
-    AbortError,
-    ArgumentError,
-    BoundsError,
-    BspError,
-    CheckWarning,
-    DtypeError,
-    MessageError,
-    MissingExtraError,
-    OutOfSharedMemoryError,
-    OverlapError,
-    PartitionError,
-    PendingTransferError,
-    PlaceError,
-    ProcessDiedError,
-    ProcessRangeError,
-    RegistrationError,
-    RunTimeoutError,
-    ShapeError,
-    StartError,
-    SyncMismatchError,
-    TraceError,
-    TraceWarning,
-    UsageError,
-)
+from bsplib import errors
+from bsplib.errors import *  # noqa: F403  # all of them are public
 from bsplib.version import __version__
 
 if TYPE_CHECKING:
@@ -50,38 +27,16 @@ if TYPE_CHECKING:
     from bsplib.running.shared import shared
 
 __all__ = [
-    "AbortError",
-    "ArgumentError",
-    "BoundsError",
-    "BspError",
-    "CheckWarning",
-    "DtypeError",
     "Group",
     "Machine",
-    "MessageError",
-    "MissingExtraError",
-    "OutOfSharedMemoryError",
-    "OverlapError",
-    "PartitionError",
-    "PendingTransferError",
-    "PlaceError",
     "Pool",
-    "ProcessDiedError",
-    "ProcessRangeError",
-    "RegistrationError",
-    "RunTimeoutError",
-    "ShapeError",
-    "StartError",
-    "SyncMismatchError",
-    "TraceError",
-    "TraceWarning",
-    "UsageError",
     "__version__",
     "load",
     "map",
     "run",
     "shared",
 ]
+__all__ += errors.__all__
 
 _MODULES = {
     "Group": "group",

@@ -39,6 +39,32 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+__all__ = [
+    "AbortError",
+    "ArgumentError",
+    "BoundsError",
+    "BspError",
+    "CheckWarning",
+    "DtypeError",
+    "MessageError",
+    "MissingExtraError",
+    "OutOfSharedMemoryError",
+    "OverlapError",
+    "PartitionError",
+    "PendingTransferError",
+    "PlaceError",
+    "ProcessDiedError",
+    "ProcessRangeError",
+    "RegistrationError",
+    "RunTimeoutError",
+    "ShapeError",
+    "StartError",
+    "SyncMismatchError",
+    "TraceError",
+    "TraceWarning",
+    "UsageError",
+]
+
 
 class BspError(Exception):
     """Base class of all errors of bsplib."""

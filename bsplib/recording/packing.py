@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.errors import TraceError
-from bsplib.recording.tables import constant
+from bsplib.recording.tables import ROWS, constant
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -39,8 +39,6 @@ else:
 
 HEADER = Struct("<4sIIIQ")
 MAGIC = b"BSPC"
-MOST_ROWS = 2**14
-"""Greatest number of rows in a chunk."""
 _LEVEL = 1
 _WORD = 8
 
@@ -66,7 +64,7 @@ def packed(rows: NDArray[np.void]) -> bytes:
 
 
 def payload_of(rows: NDArray[np.void]) -> bytes:
-    """Return the payload of a chunk of rows: at most ``MOST_ROWS``, and at least one."""
+    """Return the payload of a chunk of rows: at most ``ROWS``, and at least one."""
     content: list[bytes] = []
     for form, residues in _residues(_columns_of(rows)):
         if (residues == residues[0]).all():
@@ -113,7 +111,7 @@ def unpacked_columns(
 
     Args:
         payload: that of a chunk.
-        count: number of its rows, at most ``MOST_ROWS``.
+        count: number of its rows, at most ``ROWS``.
         dtype: that of the rows.
         names: the fields that are wanted; default: all.
 
@@ -183,7 +181,7 @@ def head_of(header: bytes) -> ChunkHead:
         TraceError: it is no header.
     """
     magic, rows, numbering, nbytes, base = HEADER.unpack(header)
-    if magic != MAGIC or not 1 <= rows <= MOST_ROWS:
+    if magic != MAGIC or not 1 <= rows <= ROWS:
         raise TraceError("a chunk has an impossible header")
     return ChunkHead(rows, numbering, nbytes, base)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from bsplib.errors import TraceError
 from bsplib.output_file import UNFINISHED
-from bsplib.recording.trace_document import FORMAT_VERSION, MAX_NPROCS
+from bsplib.recording.trace_document import FORMAT_VERSION, MAX_JSON_BYTES, MAX_NPROCS
 
 with contextlib.suppress(ImportError):  # not on Windows, where nothing is locked
     import fcntl
@@ -27,7 +27,6 @@ FILES = ("records", "traffic", "definitions", "records.chunks", "traffic.chunks"
 
 _ABOUT = "run.json"
 _FORMAT = "bsplib records"
-_MAX_ABOUT = 2**24
 
 About = dict[str, Any]
 """Description of a run: nprocs; target (file of the trace); added (whether the trace has earlier
@@ -53,7 +52,7 @@ def read_about(folder: Path) -> About:
     """
     try:
         with (folder / _ABOUT).open(encoding="utf-8") as file:
-            about = json.loads(file.read(_MAX_ABOUT))
+            about = json.loads(file.read(MAX_JSON_BYTES))
         sound = (about["format"], about["version"]) == (_FORMAT, FORMAT_VERSION)
         sound = sound and type(about["nprocs"]) is int and 1 <= about["nprocs"] <= MAX_NPROCS
         sound = sound and isinstance(about["target"], str) and isinstance(about["meta"], dict)

@@ -13,7 +13,7 @@ from bsplib.core.engine import Engine
 from bsplib.core.log import Log, Usage
 from bsplib.core.observed import RecordingObserver, StackKeys, Traffic
 from bsplib.recording.import_clock import ImportClock
-from bsplib.recording.records import Frame, GroupInfo, Stack
+from bsplib.recording.records import Frame, GroupInfo, Stack, shortened
 from bsplib.recording.spool import Spool
 
 _VIRTUAL = "virtual processors share one thread, and their time is virtual"
@@ -49,10 +49,11 @@ class Recorder:
         self._began_ns = began_ns
         self._usage = None if is_virtual else Usage(began_ns)
         self._imports = None if is_virtual else ImportClock(began_ns)
-        spool.define_measured(
+        spool.define(
+            "measured",
             dict.fromkeys(("cpu", "ready", "faults"), _VIRTUAL)
             if self._usage is None
-            else self._usage.reasons()
+            else self._usage.reasons(),
         )
         self._groups = 0
 
@@ -60,14 +61,14 @@ class Recorder:
         """End the measurements."""
         if self._usage is not None:
             self._usage.close()
-            self._spool.note(own_threads_ns=self._usage.own_threads_ns)
+            self._spool.define("noted", {"own_threads_ns": self._usage.own_threads_ns})
         if self._imports is not None:
             self._imports.close()
-            self._spool.define_imports(self._imports.found)
+            self._spool.define("imports", self._imports.found)
 
     def define_group(self, info: GroupInfo) -> int:
         """Return the number that stands for a group in this process's records."""
-        self._spool.define_group(info)
+        self._spool.define("group", info.to_json())
         self._groups += 1
         return self._groups - 1
 
@@ -114,7 +115,7 @@ class Recorder:
         return self._number(tuple(reversed(stack)))
 
     def _number(self, stack: Stack) -> int:
-        self._spool.define_stack(stack)
+        self._spool.define("stack", shortened(stack))
         self._stacks += 1
         return self._stacks - 1
 

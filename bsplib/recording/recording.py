@@ -37,7 +37,7 @@ from bsplib.recording.record_folder import (
     remove,
     write_about,
 )
-from bsplib.recording.records import RECORD, TRAFFIC, Run
+from bsplib.recording.records import MAX_TEXT, RECORD, TRAFFIC, Run
 from bsplib.recording.recovery import elsewhere
 from bsplib.recording.sources import with_digests
 from bsplib.recording.spool import HEADER, ROWS_AT_FIRST
@@ -46,7 +46,6 @@ from bsplib.visible import text_of
 
 _FIRST_BYTES = 2 * HEADER.size + ROWS_AT_FIRST * (RECORD.itemsize + TRAFFIC.itemsize)
 """Size of the files of a process before it has recorded anything."""
-_MAX_ERROR_TEXT = 4096
 
 _Signature = tuple[int, int, int]
 
@@ -224,7 +223,7 @@ def _signature(path: Path) -> _Signature:
 def _error_text(error: BaseException) -> str:
     """Return the type and the text of an error, up to a maximal length."""
     text = text_of(error)  # a KeyboardInterrupt has none
-    return (f"{type(error).__name__}: {text}" if text else type(error).__name__)[:_MAX_ERROR_TEXT]
+    return (f"{type(error).__name__}: {text}" if text else type(error).__name__)[:MAX_TEXT]
 
 
 def _reason(error: BaseException) -> str:

@@ -106,9 +106,6 @@ def root_group(nprocs: int) -> GroupInfo:
     return GroupInfo(-1, 0, 0, 0, range(nprocs))
 
 
-_MAX_NAME = 1000
-
-
 class Host(NamedTuple):
     """The host of a process, where the processes of a run may be on several."""
 
@@ -126,7 +123,7 @@ class Host(NamedTuple):
             ValueError: the fields cannot be those of a host.
         """
         name, *numbers = row
-        if not isinstance(name, str) or len(name) > _MAX_NAME:
+        if not isinstance(name, str) or len(name) > MAX_TEXT:
             raise ValueError("the host of the process has no name")
         if any(type(number) is not int or not 0 <= number <= MAX_NUMBER for number in numbers):
             raise ValueError("the bound of its clock, or its number of cores, is no such number")

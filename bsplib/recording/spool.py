@@ -31,7 +31,7 @@ import numpy as np
 from bsplib.call_site import is_of_handler
 from bsplib.core.log import HEADER_BYTES, Rows
 from bsplib.recording.packing import packed
-from bsplib.recording.records import RECORD, TRAFFIC, GroupInfo, Host, Stack, shortened
+from bsplib.recording.records import RECORD, TRAFFIC, Stack, shortened
 
 HEADER = Struct("<QQ")
 """Beginning of a table: the number of complete rows; and, in the lower half, the ``errno`` of the
@@ -209,41 +209,14 @@ class Spool:
         except (OSError, MemoryError) as error:
             _raise_of_handler(error)
 
-    def define_stack(self, stack: Stack) -> None:
-        """Define a call stack; its number is the count of stacks defined before."""
-        self._define("stack", shortened(stack))
-
-    def define_group(self, group: GroupInfo) -> None:
-        """Define a group; its number is the count of groups defined before.
+    def define(self, what: str, value: Any) -> None:
+        """Say something of the process that the trace has; see ``collect._AboutProcess.add``.
 
         Args:
-            group: the group; its parent is a number that this process has defined.
+            what: ``stack`` or ``group``, whose numbers are the count of those that were defined
+                before; ``host``, ``measured``, ``noted``, ``imports`` or ``blocks``.
+            value: in values of JSON.
         """
-        self._define("group", group.to_json())
-
-    def define_host(self, host: Host) -> None:
-        """Name the host of this process; a later call replaces what an earlier one said."""
-        self._define("host", list(host))
-
-    def define_measured(self, reasons: dict[str, str]) -> None:
-        """Say why something is not measured; see ``Run.measured``."""
-        self._define("measured", reasons)
-
-    def note(self, **moments: int) -> None:
-        """Note moments on the clock of this process; see ``bsplib.recording.lifetimes.Noted``."""
-        self._define("noted", moments)
-
-    def define_imports(self, imports: Sequence[tuple[int, ...]]) -> None:
-        """Say which modules were imported; see ``bsplib.recording.import_clock.Import``."""
-        if imports:
-            self._define("imports", imports)
-
-    def define_blocks(self, blocks: dict[str, Any]) -> None:
-        """Say what the blocks of experiments took; see ``bsplib.experiments.blocks.Passages``."""
-        if blocks:
-            self._define("blocks", blocks)
-
-    def _define(self, what: str, value: Any) -> None:
         if self._definitions is None:
             return
         try:

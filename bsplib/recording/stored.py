@@ -17,14 +17,13 @@ from bsplib.errors import TraceError
 from bsplib.recording.packing import (
     HEADER,
     MAGIC,
-    MOST_ROWS,
     ChunkHead,
     head_of,
     packed,
     payload_of,
     unpacked_columns,
 )
-from bsplib.recording.tables import ArrayTable, Columns, RunTable
+from bsplib.recording.tables import ROWS, ArrayTable, Columns, RunTable
 
 Numbering = dict[str, NDArray[np.int32]]
 """The positions in the run of the ``group`` and ``stack`` of a chunk, by the numbers in it."""
@@ -123,7 +122,7 @@ def spooled_chunks(path: Path) -> list[StoredChunk]:
 
 
 def chunk_of(rows: NDArray[np.void], numbering: int = 0, base: int = 0) -> StoredChunk:
-    """Return rows as a chunk in memory; at most ``MOST_ROWS``, and at least one."""
+    """Return rows as a chunk in memory; at most ``ROWS``, and at least one."""
     payload = payload_of(rows)
     head = ChunkHead(len(rows), numbering, len(payload), base)
     return StoredChunk(HeldFile(payload, "memory"), 0, crc32(payload), head)
@@ -194,8 +193,8 @@ def pieces_of(table: RunTable) -> Iterator[bytes]:
         yield from table.pieces()
         return
     rows = table.whole()
-    for first in range(0, len(rows), MOST_ROWS):
-        yield packed(rows[first : first + MOST_ROWS])
+    for first in range(0, len(rows), ROWS):
+        yield packed(rows[first : first + ROWS])
 
 
 def numberings_in(table: RunTable) -> list[list[list[int]]]:

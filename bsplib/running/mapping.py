@@ -35,8 +35,6 @@ MOST_SHARES = 1 << 14
 _SHARE_S = 1e-3
 """Items that are given out at a time take about so long, where the caller does not say how many: to
 give them out takes some 6 us. Towards the end there are fewer at a time, see ``_QUEUES``."""
-_CLOCK_S = 1e-9
-"""The least time that is told from none."""
 _QUEUES = 4
 """A process takes at most this part of its share of the items that are left."""
 _DRAW_S = 0.1
@@ -245,8 +243,8 @@ def _stretches(numbers: Sequence[int], unit: int, count: int) -> list[tuple[int,
 
 def _fitting(count: int, seconds: float, most: int) -> int:
     """Return how many tickets are to be taken next, after some that took a time."""
-    fitting = int(count * _SHARE_S / max(seconds, _CLOCK_S))
-    return max(1, min(fitting, most))
+    fitting = most if seconds <= 0 else int(min(most, count * _SHARE_S / seconds))
+    return max(1, fitting)
 
 
 # -- the progress bar -----------------------------------------------------------------------------

@@ -191,24 +191,25 @@ def _run_with_records(
     conditions, is_virtual = task.conditions, port.clock is not None
     with opened(records, port.pid) as folder, closing(Spool(folder, port.pid)) as spool:
         if alignment is not None:
-            spool.define_host(Host(alignment.host, alignment.bound_ns, own_cores()))
+            spool.define("host", Host(alignment.host, alignment.bound_ns, own_cores()))
         began_ns = port.meeting.released
         if is_virtual:  # the virtual clock begins anew after the barrier
             moments = _Moments(began_ns, began_ns)
-        spool.note(began=began_ns, started=moments.started_ns, ready=moments.ready_ns)
+        noted = {"began": began_ns, "started": moments.started_ns, "ready": moments.ready_ns}
+        spool.define("noted", noted)
         recorder = Recorder(spool, _call_main.__code__, task.main, began_ns, is_virtual=is_virtual)
         with closing(recorder), _sampling(port, spool, began_ns, conditions):
             opened_ns = max(terms.began_ns, port.now())
             recording = GroupRecords(recorder, port, root_group(port.nprocs), opened_ns)
             kind = group_class(is_virtual=is_virtual, is_recorded=True)
             result = _run_main(task, kind(port, terms, recording=recording))
-            spool.note(finished=port.now())
+            spool.define("noted", {"finished": port.now()})
         if port.clock is not None and port.clock.charges():
-            spool.define_measured({"cpu": CHARGED})
+            spool.define("measured", {"cpu": CHARGED})
         if terms.passages is not None:
-            spool.define_blocks(terms.passages.document())
+            spool.define("blocks", terms.passages.document())
         if alignment is not None:
-            spool.define_host(Host(*_host_at_end(port, alignment), own_cores()))
+            spool.define("host", Host(*_host_at_end(port, alignment), own_cores()))
         return result
 
 
@@ -217,15 +218,15 @@ def _sampling(
 ) -> AbstractContextManager[Any]:
     """Sample the lines that this process executes, while the block is executed."""
     if not conditions.lines:
-        spool.define_measured({"lines": "this was switched off, by --no-lines or lines=False"})
+        spool.define("measured", {"lines": "this was switched off, by --no-lines or lines=False"})
         return nullcontext()
     if port.clock is not None:
-        spool.define_measured({"lines": "virtual time passes in no line"})
+        spool.define("measured", {"lines": "virtual time passes in no line"})
         return nullcontext()
     from bsplib.recording.line_sampler import LineSampler  # noqa: PLC0415  # not all runs sample
 
     sampler = LineSampler(spool, _call_main.__code__, began_ns, port.now)
-    spool.define_measured({"lines": sampler.reason})
+    spool.define("measured", {"lines": sampler.reason})
     return closing(sampler)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +20,11 @@ _CALLS = {
     "send": "send(pid, payload)",
     "on": "on(pid, x)",
 }
-_LONGEST = 60
 
 
 def no_process(operation: str, pid: Any) -> str:
     """Return what is wrong with a pid that is no integer."""
-    text = f"an array of shape {pid.shape}" if isinstance(pid, np.ndarray) else repr(pid)
-    text = text if len(text) <= _LONGEST else f"a value of type {type(pid).__name__}"
+    text = f"an array of shape {pid.shape}" if isinstance(pid, np.ndarray) else short(pid)
     form = f"; write {_CALLS[operation]}" if operation in _CALLS else ""
     return f"{operation}: {text} is no process; a pid is an integer{form}"
 

@@ -14,7 +14,7 @@ import bsplib
 from bsplib.errors import TraceError
 from bsplib.recording import spool as spooling
 from bsplib.recording.collect import collect
-from bsplib.recording.packing import MOST_ROWS, packed
+from bsplib.recording.packing import packed
 from bsplib.recording.records import (
     FROM_SYSTEM,
     NOT_MEASURED,
@@ -28,6 +28,7 @@ from bsplib.recording.records import (
 )
 from bsplib.recording.spool import HEADER, Spool
 from bsplib.recording.stored import StoredTable, spooled_chunks
+from bsplib.recording.tables import ROWS
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 
@@ -62,14 +63,14 @@ def test_any_rows_are_read_from_their_chunk_as_they_were(tmp_path, dtype):
 
 def test_rows_of_one_process_are_short():
     rng = np.random.default_rng(1)
-    rows = np.zeros(MOST_ROWS, RECORD)
-    rows["superstep"] = np.arange(MOST_ROWS)
-    times = np.cumsum(rng.integers(500, 700, 4 * MOST_ROWS)).reshape(-1, 4).T
+    rows = np.zeros(ROWS, RECORD)
+    rows["superstep"] = np.arange(ROWS)
+    times = np.cumsum(rng.integers(500, 700, 4 * ROWS)).reshape(-1, 4).T
     rows["start"], rows["arrive"], rows["released"], rows["end"] = times
     for name in FROM_SYSTEM:
         rows[name] = NOT_MEASURED
     rows["comp_cpu"] = rows["arrive"] - rows["start"]
-    assert len(packed(rows)) < 6 * MOST_ROWS
+    assert len(packed(rows)) < 6 * ROWS
 
 
 @pytest.mark.lengthy
@@ -105,8 +106,8 @@ def short(monkeypatch):
 def write(folder, count):
     """Record ``count`` supersteps, with a row of traffic in each; leave the files open."""
     spool = Spool(folder, 0)
-    spool.define_group(root_group(2))
-    spool.define_stack((Frame("a.py", "main", 1, 2),))
+    spool.define("group", root_group(2).to_json())
+    spool.define("stack", (Frame("a.py", "main", 1, 2),))
     for number in range(count):
         rows = spool.records.rows
         spool.traffic.rows.append_traffic(rows.before + rows.count, 1, 0, number, 1)
@@ -231,7 +232,7 @@ def interrupted():
 @pytest.mark.parametrize(
     "act",
     [
-        lambda spool: spool.define_stack(SAMPLED),
+        lambda spool: spool.define("stack", SAMPLED),
         lambda spool: spool.define_samples([SAMPLED], [(5, 0, 0, 1, 0)]),
     ],
 )

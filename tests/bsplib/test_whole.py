@@ -33,12 +33,12 @@ def _short(monkeypatch):
 def write(folder, pid, count):
     """Record supersteps of two groups and three stacks, which each process numbers anew."""
     spool = Spool(folder, pid)
-    spool.define_group(root_group(2))
-    spool.define_group(GroupInfo(0, 0, 0, pid, range(pid, pid + 1)))
+    spool.define("group", root_group(2).to_json())
+    spool.define("group", GroupInfo(0, 0, 0, pid, range(pid, pid + 1)).to_json())
     for at in range(3):
-        spool.define_stack((FRAMES[(at + pid) % 3],))
-    spool.note(began=1000, started=100, ready=900, finished=5000)
-    spool.define_measured({"cpu": "", "ready": "no file"})
+        spool.define("stack", (FRAMES[(at + pid) % 3],))
+    spool.define("noted", {"began": 1000, "started": 100, "ready": 900, "finished": 5000})
+    spool.define("measured", {"cpu": "", "ready": "no file"})
     samples = [(20 + at, at % 3, at % 3, 7, 2) for at in range(count)]
     spool.define_samples([(FRAMES[(at + pid) % 3],) for at in range(3)], samples)
     rows = spool.records.rows
