@@ -69,9 +69,12 @@ def find(name: str) -> Backend:
     """Return the backend of a name, which may be that of another distribution.
 
     Raises:
-        KeyError: there is no such backend.
+        UsageError: there is no such backend.
     """
-    if name not in _backends and name in others():
+    if name not in _backends:
+        if name not in others():
+            known = ", ".join((*names(), *others()))
+            raise UsageError(f"there is no backend {name!r}; choose one of {known}")
         register(others()[name].load()._replace(name=name))
     return _backends[name]
 

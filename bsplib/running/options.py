@@ -61,8 +61,6 @@ def choose(  # noqa: PLR0913  # each is an option
         ProcessRangeError: ``nprocs`` is less than 1 or more than the backend can have.
         UsageError: there is no such backend, Machine, way to wait or start method.
     """
-    if backend not in backends.names():
-        _check_name("backend", backend, (*backends.names(), *backends.others()))
     found = backends.find(backend)
     _check_name("wait", wait, WAITS)
     if start_method is not None:

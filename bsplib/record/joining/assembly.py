@@ -15,8 +15,7 @@ from bsplib.record.joining.calls import BASE, FIRST_COLLECTIVE, Role
 from bsplib.record.joining.collectives import Collectives, gathered
 from bsplib.record.joining.description import described
 from bsplib.record.joining.messages import Messages, matched
-from bsplib.record.joining.numbering import distinct_numbers
-from bsplib.record.joining.ranks import NO_PROCESS, Ints, MpiCalls
+from bsplib.record.joining.ranks import NO_PROCESS, Ints, MpiCalls, distinct_numbers
 from bsplib.record.joining.steps import ALL, MESSAGES, Ends, ends_of_messages, found_ends
 from bsplib.record.joining.volumes import flows
 from bsplib.record.joining.waiting import WaitingTimes, Waits, blamed, waits_at

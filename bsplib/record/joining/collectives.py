@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bsplib.record.joining.calls import FIRST_COLLECTIVE, IS_START, Role
-from bsplib.record.joining.numbering import distinct_numbers, nth_of_key
-from bsplib.record.joining.ranks import Ints, MpiCalls
+from bsplib.record.joining.ranks import Ints, MpiCalls, distinct_numbers, nth_of_key
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bsplib.record.joining.calls import Role
-from bsplib.record.joining.numbering import distinct_numbers, nth_of_key
-from bsplib.record.joining.ranks import NO_PROCESS, Ints, MpiCalls
+from bsplib.record.joining.ranks import NO_PROCESS, Ints, MpiCalls, distinct_numbers, nth_of_key
 
 _RECEIVES = (Role.RECEIVE, Role.BOTH)
 _SENDS = (Role.SEND, Role.BOTH, Role.SEND_START, Role.BOTH_START)

@@ -17,8 +17,7 @@ import numpy as np
 from bsplib.record.events import NUMBER
 from bsplib.record.joining.calls import Role
 from bsplib.record.joining.collectives import Collectives
-from bsplib.record.joining.numbering import distinct_numbers
-from bsplib.record.joining.ranks import Ints, MpiCalls
+from bsplib.record.joining.ranks import Ints, MpiCalls, distinct_numbers
 
 _CREATIONS = ("Win_create", "Win_allocate", "Win_allocate_shared", "Win_create_dynamic")
 _SHARED = 0

@@ -14,7 +14,7 @@ from bsplib.machine import known_machines, load_machine
 from bsplib.machine.template import template
 from bsplib.output_file import write_text
 from bsplib.running.options import BackendName
-from bsplib.tools.cli.listing import Listing
+from bsplib.tools.cli import Listing
 from bsplib.tools.cli.options import MachineName, Whole
 from bsplib.tools.cli.run import enter
 from bsplib.visible import as_command

@@ -16,10 +16,9 @@ from bsplib.experiments.grid import combinations, read_counts, read_setting
 from bsplib.machine import load_machine
 from bsplib.output_file import PAGE
 from bsplib.running.failures import show_error
-from bsplib.tools.cli.listing import Listing
-from bsplib.tools.cli.options import backend_option, machine_option
+from bsplib.tools.cli import Listing
+from bsplib.tools.cli.options import backend_option, machine_option, points
 from bsplib.tools.cli.run import enter, put_first
-from bsplib.tools.cli.values import points
 from bsplib.visible import as_command, visible_lines
 
 

@@ -11,9 +11,18 @@ from click.core import ParameterSource
 from bsplib.command_options import OutputFile, force_option
 from bsplib.errors import UsageError
 from bsplib.machine import Machine, known_machines, load_machine
-from bsplib.tools.cli.options import MachineName, Real, Whole, library_option, speed_option
+from bsplib.tools.cli.options import (
+    MachineName,
+    Point,
+    Real,
+    Whole,
+    durations,
+    library_option,
+    points,
+    settings,
+    speed_option,
+)
 from bsplib.tools.cli.traces import position_of, read
-from bsplib.tools.cli.values import Point, durations, points, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

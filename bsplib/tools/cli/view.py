@@ -10,9 +10,17 @@ import click
 from bsplib.command_options import OutputFile, force_option, writing
 from bsplib.machine import Machine, load_machine
 from bsplib.output_file import PAGE
-from bsplib.tools.cli.options import FOLDER, TRACE, MachineName, Metric, Whole, library_option
+from bsplib.tools.cli.options import (
+    FOLDER,
+    TRACE,
+    MachineName,
+    Metric,
+    Point,
+    Whole,
+    library_option,
+    points,
+)
 from bsplib.tools.cli.traces import read, summing_up
-from bsplib.tools.cli.values import Point, points
 
 
 @click.command("view")
