@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from bsplib.core.entries import index_bytes
 from bsplib.transfers.casting import check_survival
 from bsplib.transfers.descriptions import CallSite, Contiguous, Named, Selected, unpacked
-from bsplib.transfers.irregular import combine, read_at, write_at
-from bsplib.transfers.place import Array, Region, from_wire
+from bsplib.transfers.irregular import combine
+from bsplib.transfers.place import Array, Region, from_wire, line_of
 from bsplib.transfers.registry import Registration, Registry
 
 
@@ -50,7 +50,7 @@ class PendingGet(NamedTuple):
             )
             values = check_survival(what, values, self.destination.dtype, way_out)
         if self.positions is not None:
-            write_at(self.destination, self.positions, values)
+            line_of(self.destination)[self.positions] = values
             return
         if self.region is not None:
             values = self.region.gather(values)
@@ -70,13 +70,12 @@ def read_source(registry: Registry, get: Named, indices: Any, memory: NDArray[np
     array = _array(registry.at(get.slot))
     values = memory.view(array.dtype)
     if isinstance(get, Contiguous):
-        flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
-        values[:] = flat[get.first : get.first + len(values)]
+        values[:] = line_of(array)[get.first : get.first + len(values)]
     elif isinstance(get, Selected):
         selected = np.asarray(array[from_wire(get.selection)], dtype=array.dtype)
         np.copyto(values.reshape(selected.shape), selected)
     else:
-        read_at(array, np.frombuffer(indices, np.int64), values)
+        values[:] = line_of(array)[np.frombuffer(indices, np.int64)]
 
 
 def write_placed(registry: Registry, description: bytes, indices: int, data: Any) -> None:
@@ -112,8 +111,7 @@ def write_gaps(registration: Registration, first: int, data: Any) -> None:
     """Write elements that follow each other into an array that may have gaps."""
     array = _array(registration)
     values = np.frombuffer(data, array.dtype)
-    target = array.reshape(-1) if array.flags.c_contiguous else array.flat
-    target[first : first + len(values)] = values
+    line_of(array)[first : first + len(values)] = values
 
 
 def write_strided(registration: Registration, description: bytes, data: Any) -> None:

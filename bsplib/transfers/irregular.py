@@ -24,7 +24,7 @@ from bsplib.errors import (
 )
 from bsplib.transfers import operations
 from bsplib.transfers.argument_order import swapped
-from bsplib.transfers.place import Array
+from bsplib.transfers.place import Array, line_of
 from bsplib.transfers.registry import Registration, Registry
 
 Indices = NDArray[np.int64]
@@ -341,40 +341,10 @@ def combine(array: Array, op: bytes | None, indices: Indices, values: Array) -> 
         indices: of the elements, in C order.
         values: one for each index, of the array's dtype.
     """
-    if array.flags.c_contiguous:
-        flat: Array = array.reshape(-1)
-        where: Any = indices
-    else:
-        flat, where = array, np.unravel_index(indices, array.shape)
     if op is None:
-        flat[where] = values
-    else:
-        pickle.loads(op).at(flat, where, values)  # from a process of the same run
-
-
-def read_at(array: Array, indices: Indices, values: Array) -> None:
-    """Copy elements of an array of this process.
-
-    Args:
-        array: array with any strides.
-        indices: of the elements, in C order.
-        values: takes one for each index.
-    """
-    if array.flags.c_contiguous:
-        values[:] = array.reshape(-1)[indices]
-    else:
-        values[:] = array[np.unravel_index(indices, array.shape)]
-
-
-def write_at(array: Array, positions: Indices, values: Array) -> None:
-    """Write values at some positions of an array, which casts them.
-
-    Args:
-        array: array with any strides.
-        positions: of the elements, in C order.
-        values: one for each position.
-    """
-    if array.flags.c_contiguous:
-        array.reshape(-1)[positions] = values
-    else:
-        array.flat[positions] = values
+        line_of(array)[indices] = values
+        return
+    dense = array.flags.c_contiguous
+    where: Any = indices if dense else np.unravel_index(indices, array.shape)
+    # from a process of the same run
+    pickle.loads(op).at(array.reshape(-1) if dense else array, where, values)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import marshal
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -73,7 +73,7 @@ def encode(
     """
     wire_tag, pickled = (tag, False) if type(tag) in _PLAIN else _encode_tag(tag, note)
     if type(payload) is bytes:
-        return (wire_tag, pickled, FORM_OF_BYTES), _pack_bytes(payload, stage, to)
+        return (wire_tag, pickled, FORM_OF_BYTES), _joined([payload], stage, to)
     if type(payload) is np.ndarray and not payload.dtype.hasobject:
         form = form_of_array(payload.shape, payload.dtype)
         return (wire_tag, pickled, form), pack(payload, stage, to)
@@ -91,14 +91,18 @@ def _encode_pickle(payload: Any, stage: Stage, to: int, note: Note) -> tuple[For
     buffers: list[pickle.PickleBuffer] = []
     head = _pickle("payload", payload, note, buffers.append)
     parts: list[bytes | memoryview] = [head, *(buffer.raw() for buffer in buffers)]
-    sizes = [len(part) for part in parts]
-    form = (PICKLE, *sizes)
-    if sum(sizes) <= INLINE:
-        return form, b"".join(parts)
-    handle, memory = stage(sum(sizes), to)
-    for part, stop in zip(parts, accumulate(sizes), strict=True):
+    return (PICKLE, *map(len, parts)), _joined(parts, stage, to)
+
+
+def _joined(parts: Sequence[bytes | memoryview], stage: Stage, to: int) -> Payload:
+    """Copy parts, one behind the other, into a payload for a process."""
+    stops = [*accumulate(map(len, parts))]
+    if stops[-1] <= INLINE:
+        return b"".join(parts)
+    handle, memory = stage(stops[-1], to)
+    for part, stop in zip(parts, stops, strict=True):
         memory[stop - len(part) : stop] = np.frombuffer(part, np.uint8)
-    return form, handle
+    return handle
 
 
 def is_plain(payload: Any) -> bool:
@@ -132,14 +136,6 @@ def _pickle(
             f"send: a {what} of type {type(value).__name__} cannot be pickled: {error}; send data, "
             f"such as arrays, numbers and text"
         ) from error
-
-
-def _pack_bytes(data: bytes, stage: Stage, to: int) -> Payload:
-    if len(data) <= INLINE:
-        return data
-    handle, memory = stage(len(data), to)
-    memory[:] = np.frombuffer(data, np.uint8)
-    return handle
 
 
 def is_of_collective(entry: Entry) -> bool:

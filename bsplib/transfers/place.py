@@ -102,6 +102,11 @@ def whole(array: Array) -> Region:
     return Region((0,) * len(shape), (1,) * len(shape), shape, shape, order)
 
 
+def line_of(array: Array) -> Any:
+    """Return the elements of an array, to be read and written by their numbers in C order."""
+    return array.reshape(-1) if array.flags.c_contiguous else array.flat
+
+
 def address(array: Array) -> int:
     """Return the address of the element with index 0, 0, ..."""
     return int(array.__array_interface__["data"][0])
