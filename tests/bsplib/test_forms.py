@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from fractions import Fraction
 
 import ml_dtypes
@@ -49,11 +48,6 @@ def test_a_number_arrives_as_it_was_sent_whatever_was_sent_before(run, operation
                 assert value is None or (type(value), value) == (type(number), number)
 
 
-def test_prefixes_of_ints_are_right_whatever_came_before(bsp):
-    bsp.scan(2**63), bsp.exscan(2**63)
-    assert (bsp.scan(-1), bsp.exscan(-1)) == (-bsp.pid - 1, -bsp.pid)
-
-
 def test_an_array_names_what_it_still_is_of_its_registration_when_its_shape_has_changed(run):
     def main(bsp):
         x = bsp.push_reg(np.zeros(64))
@@ -93,37 +87,6 @@ def test_an_array_whose_dtype_has_changed_names_no_elements_of_its_registration(
     assert set(map(tuple, run(main))) == {(1.0, 2.5, 1.0, 1.0)}
 
 
-def test_an_array_whose_strides_have_changed_names_the_elements_that_it_shows(run):
-    def main(bsp):
-        whole = np.zeros(8)
-        x = bsp.push_reg(whole[:4])
-        bsp.sync()
-        bsp.put(right(bsp), np.ones(4), x)
-        bsp.sync()
-        with warnings.catch_warnings(action="ignore"):  # numpy advises against it
-            x.strides = (16,)
-        with pytest.raises(bsplib.BspError):
-            bsp.put(right(bsp), np.full(4, 2.0), x)
-        bsp.sync()
-        return whole.tolist()
-
-    assert set(map(tuple, run(main))) == {(1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)}
-
-
-def test_an_array_that_has_become_read_only_is_written_by_others_all_the_same(run):
-    def main(bsp):
-        x = bsp.push_reg(np.zeros((4, 2))[:, 0])
-        bsp.sync()
-        x.flags.writeable = False
-        bsp.put(right(bsp), [1.0, 2.0, 3.0], x[1:])
-        bsp.sync()
-        bsp.put(right(bsp), [4.0, 5.0], x[::2])
-        bsp.sync()
-        return x.tolist()
-
-    assert set(map(tuple, run(main))) == {(4.0, 1.0, 5.0, 3.0)}
-
-
 def test_names_of_fields_that_a_reader_changes_change_no_other_message(bsp):
     sent = np.zeros(2, [("a", "i8"), ("b", "f8")])
     found = []
@@ -139,17 +102,6 @@ def test_names_of_fields_that_a_reader_changes_change_no_other_message(bsp):
             gathered[right(bsp)].dtype.names = "e", "f"
         bsp.sync()  # on virtual processors the others see what is shared
     assert {names for each in found for names in each} == {("a", "b")}
-
-
-def test_names_of_fields_that_a_sender_changes_are_those_of_later_messages(bsp):
-    sent = np.zeros(2, np.dtype([("a", "i8")]))
-    found = []
-    for name in ("a", "b", "a"):
-        sent.dtype.names = (name,)
-        bsp.send(right(bsp), sent)
-        bsp.sync()
-        found += [came.dtype.names for _, _, came in bsp.messages()]
-    assert found == [("a",), ("b",), ("a",)]
 
 
 def dtypes():
@@ -188,18 +140,6 @@ def test_an_array_keeps_its_dtype_in_messages_and_collectives(run):
         for received, gathered in zip(came[::2], came[1::2], strict=True):
             assert received == sent
             assert gathered == alone
-
-
-def test_arrays_of_foreign_dtypes_are_put_got_and_added(bsp):
-    x = bsp.push_reg(np.zeros(4, ml_dtypes.bfloat16))
-    bsp.sync()
-    bsp.put(right(bsp), np.ones(2, ml_dtypes.bfloat16), x, offset=1)
-    bsp.sync()
-    got = bsp.get(right(bsp), x)
-    total = bsp.allreduce(np.ones(3, ml_dtypes.bfloat16))
-    bsp.sync()
-    result = ("bfloat16", [0, 1, 1, 0], "bfloat16", [bsp.nprocs] * 3)
-    assert (str(got.dtype), got.tolist(), str(total.dtype), total.tolist()) == result
 
 
 @pytest.mark.parametrize("odd", [Fraction(1, 2), 2**70, 1 + 2j], ids=str)
@@ -321,7 +261,7 @@ def test_a_put_that_adds_truth_values_adds_them_as_numpy_does(run):
 @pytest.mark.procs(1, 2, 3)
 def test_random_programs_find_every_form_as_it_was_sent(backend, nprocs):
     with comparing():
-        for seed in range(drawn.times(4)):
+        for seed in range(drawn.times(8)):
             of = 100 * nprocs + seed, backend != "mpi"
             bsplib.run(forms.main, *of, nprocs=nprocs, backend=backend)
 

@@ -43,55 +43,6 @@ def test_replies_to_gets_stay_when_who_serves_them_leaves_the_sub_group(run, way
 
 
 @pytest.mark.lengthy
-@pytest.mark.procs(6)
-def test_replies_of_a_sub_group_stay_when_other_members_form_the_next_one(run):
-    def main(bsp):
-        wrong = []
-        for turn in range(ROUNDS):
-            for ends, server in (([3, 6], 0), ([4, 6], 3)):
-                with bsp.partition(ends) as sub:
-                    x = sub.array(np.arange(4) + 10 * turn)
-                    sub.sync()
-                    at = min(server, sub.nprocs - 1)
-                    got = sub.get_at([at], [1], x) if sub.pid != at else None
-                    sub.sync()
-                if got is not None and got.tolist() != [10 * turn + 1]:
-                    wrong.append((turn, got.tolist()))
-        return wrong
-
-    assert not any(run(main))
-
-
-@pytest.mark.procs(3)
-@pytest.mark.parametrize("kind", ["put", "message"])
-def test_what_was_sent_last_stays_when_its_sender_leaves_the_sub_group(run, kind):
-    """Values this large are staged: their record says where they lie."""
-    size = 1 << 16
-
-    def main(bsp):
-        wrong = []
-        for turn in range(8):
-            with bsp.partition([bsp.nprocs]) as sub:
-                x = sub.zeros(size)
-                sub.sync()
-                if sub.pid == 0:
-                    for pid in range(1, sub.nprocs):
-                        values = np.full(size, turn + pid)
-                        sub.put(pid, values, x) if kind == "put" else sub.send(pid, values)
-                sub.sync()
-                got = x.copy()
-                if kind == "message" and sub.pid:
-                    [(_, _, got)] = sub.messages()
-            bsp.zeros(size)[:] = -1
-            bsp.sync()
-            if bsp.pid and not (got == turn + bsp.pid).all():
-                wrong.append(turn)
-        return wrong
-
-    assert not any(run(main))
-
-
-@pytest.mark.lengthy
 def test_a_process_that_only_serves_gets_does_not_take_more_and_more_memory():
     def main(bsp):
         x = bsp.array(np.arange(8))

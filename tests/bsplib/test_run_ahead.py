@@ -34,41 +34,6 @@ def test_a_message_to_oneself_is_not_overwritten_after_oblsync(run):
     assert not any(run(main))
 
 
-@pytest.mark.lengthy
-@pytest.mark.procs(2)
-def test_a_message_to_oneself_is_not_overwritten_where_others_run_ahead(run):
-    def main(bsp):
-        x = bsp.zeros(1 << 20)
-        bsp.sync()
-        found = []
-        for number in range(40):
-            bsp.send(bsp.pid, np.full(10 * LARGE, float(number)))
-            if bsp.pid == 0:
-                bsp.put(1, np.full(1 << 20, float(number)), x)
-            found += [(number - 1, payload) for _, _, payload in bsp.messages()]
-            bsp.oblsync(2 if bsp.pid else 1)
-        return wrong(found)
-
-    assert run(main) == [[], []]
-
-
-@pytest.mark.procs(1, 2, 3)
-def test_a_view_of_a_message_to_oneself_holds_until_the_next_oblsync(run):
-    def main(bsp):
-        found = []
-        for number in range(8):
-            bsp.send(bsp.pid, np.full(LARGE, float(number)))
-            bsp.send((bsp.pid + 1) % bsp.nprocs, np.full(LARGE, float(number)))
-            views = []
-            while (message := bsp.hpmove()) is not None:
-                views.append(message[1])
-            found += [(number - 1, view.copy()) for view in views]
-            bsp.oblsync(2)
-        return wrong(found)
-
-    assert not any(run(main))
-
-
 @pytest.mark.procs(2, 3)
 def test_messages_stay_readable_across_sub_groups_that_end_obliviously(run):
     def main(bsp):
@@ -82,23 +47,6 @@ def test_messages_stay_readable_across_sub_groups_that_end_obliviously(run):
                     sub.oblsync(1)
             found += [(number - 1, payload) for _, _, payload in bsp.messages()]
             bsp.oblsync(bsp.nprocs)
-        return wrong(found)
-
-    assert not any(run(main))
-
-
-@pytest.mark.procs(1, 2, 3)
-def test_kinds_of_sync_in_turn_keep_unread_messages(run):
-    def main(bsp):
-        found = []
-        for number in range(24):
-            for pid in {bsp.pid, (bsp.pid + 1) % bsp.nprocs}:
-                bsp.send(pid, np.full(LARGE, float(number)))
-            found += [(number - 1, payload) for _, _, payload in bsp.messages()]
-            if number % 5 < 3:
-                bsp.oblsync(min(bsp.nprocs, 2))
-            else:
-                bsp.sync()
         return wrong(found)
 
     assert not any(run(main))
