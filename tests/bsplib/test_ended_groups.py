@@ -74,21 +74,6 @@ def test_the_group_of_a_run_that_has_ended_cannot_be_used_in_a_pool():
 
 
 @pytest.mark.procs(2)
-def test_the_group_of_a_run_that_failed_cannot_be_used(backend):
-    def fail(bsp):
-        kept[:] = [(bsp, None)]
-        raise KeyError
-
-    def nested(bsp):
-        with pytest.raises(KeyError):
-            bsplib.run(fail, nprocs=1, backend="sim")
-        use("sync", kept[0])
-        return 1
-
-    assert bsplib.run(nested, nprocs=1, backend=backend) == [1]
-
-
-@pytest.mark.procs(2)
 def test_a_sub_group_that_an_exception_left_open_ends_with_the_run():
     def main(bsp):
         kept[:] = [(bsp.partition([2]), None)]
@@ -192,22 +177,6 @@ def test_an_iterator_of_messages_ends_with_its_sub_group(run):
             assert text.startswith("messages: this group cannot be used: it has been left (done)")
 
 
-def test_an_iterator_of_messages_ends_although_its_sub_group_is_opened_again(run):
-    def main(bsp):
-        with bsp.split(0) as sub:
-            sub.send(sub.pid, 8.0)
-            sub.sync()
-            found = sub.messages()
-        with sub:
-            sub.send(sub.pid, 6.0)
-            sub.sync()
-            return refusal(next, found), [payload for _, _, payload in sub.messages()]
-
-    for said, payloads in run(main):
-        assert said.startswith("messages: this group cannot be used: it has been left (done)")
-        assert payloads == [6.0]
-
-
 def test_an_iterator_of_messages_rests_with_its_group(bsp):
     bsp.send(bsp.pid, 8.0)
     bsp.sync()
@@ -216,40 +185,6 @@ def test_an_iterator_of_messages_rests_with_its_group(bsp):
         said = refusal(next, found)
     assert said.startswith("messages: this group cannot be used: a sub-group of it is open")
     assert next(found)[2] == 8.0
-
-
-def test_a_group_that_was_left_is_not_used_again_after_an_inner_split_ends(bsp):
-    with suppress(KeyError), bsp.partition([bsp.nprocs]) as sub:
-        inner = sub.split(None)
-        raise KeyError
-    inner.done()
-    said = refusal(sub.sync)
-    assert said.startswith("sync: this group cannot be used: it has been left (done)")
-
-
-def test_the_end_of_an_inner_split_does_not_resume_a_group_that_was_opened_again(run):
-    def main(bsp):
-        sub = bsp.partition([bsp.nprocs])
-        with suppress(KeyError), sub:
-            inner = sub.split(None)
-            raise KeyError
-        with sub, sub.partition([sub.nprocs]):
-            inner.done()
-            return refusal(sub.sync)
-
-    for said in run(main):
-        assert said.startswith("sync: this group cannot be used: a sub-group of it is open")
-
-
-def test_a_sub_group_ends_with_the_group_in_which_it_is_open(bsp):
-    with suppress(KeyError), bsp.partition([bsp.nprocs]) as sub:
-        inner = sub.split(0)
-        x = inner.zeros(1)
-        inner.sync()
-        raise KeyError
-    said = [refusal(inner.put, 0, 1.0, x), refusal(inner.sync), refusal(inner.done)]
-    for name, text in zip(("put", "sync", "done"), said, strict=True):
-        assert text.startswith(f"{name}: this group cannot be used: it has been left (done)")
 
 
 def test_another_virtual_processor_cannot_use_a_group():

@@ -11,8 +11,7 @@ import pytest
 
 import bsplib
 
-from .random_programs.lives import INTERRUPTED_COLLECTIVES as COLLECTIVES
-from .random_programs.lives import Over, Unreadable, interruption
+from .random_programs.lives import Over, interruption
 
 WHY = r"this group cannot be used: its superstep \d+ was interrupted by {}"
 
@@ -38,20 +37,6 @@ def test_a_sync_that_an_exception_has_left_ends_the_use_of_the_group(bsp, name):
         }[name]()
     bsp.sync()
     bsp.sync()
-
-
-@pytest.mark.procs(2)
-def test_main_cannot_return_after_an_interrupted_sync(run):
-    def main(bsp):
-        bsp.zeros(1)
-        if bsp.pid == 0:
-            with interruption("prepare"):
-                bsp.sync()
-            return
-        bsp.sync()
-
-    with pytest.raises(bsplib.PartitionError, match=f"main: {WHY.format('Over')}"):
-        run(main)
 
 
 @pytest.mark.procs(2)
@@ -90,20 +75,6 @@ def test_an_interrupted_oblsync_ends_the_use_of_the_group(bsp):
     bsp.oblsync(0)
 
 
-@pytest.mark.procs(3)
-@pytest.mark.parametrize("name", COLLECTIVES)
-@pytest.mark.raises(bsplib.PartitionError, match=f"send: {WHY.format('Over: op')}")
-def test_a_collective_that_an_exception_has_left_ends_the_use_of_the_group(bsp, name):
-    bsp.sync()
-    x = Unreadable() if bsp.pid == bsp.nprocs - 1 else 0
-    try:
-        COLLECTIVES[name](bsp, x)
-    except Over:
-        bsp.send(0, 1)
-        raise AssertionError("the group goes on") from None
-    bsp.sync()
-
-
 REFUSED = {
     "allreduce": lambda bsp: bsp.allreduce(1, op="no such"),
     "allgather": lambda bsp: bsp.allgather(lambda: 0),
@@ -135,20 +106,6 @@ def test_a_call_that_is_refused_for_its_arguments_changes_nothing(run, nprocs, n
         nprocs - 1
     )
     assert run(main) == expected
-
-
-@pytest.mark.procs(2)
-def test_the_parent_goes_on_after_an_interrupted_sub_group(run):
-    def main(bsp):
-        bsp.send(bsp.pid, 3)
-        with interruption("prepare"), bsp.partition([1, 2]) as sub:
-            sub.zeros(1)
-            sub.sync()
-        with pytest.raises(bsplib.PartitionError, match=WHY.format("Over")):
-            sub.sync()
-        return bsp.allreduce(1), [payload for _, _, payload in bsp.messages()]
-
-    assert run(main) == [(2, [3])] * 2
 
 
 @pytest.mark.parametrize("nbytes", [1 << 20])
