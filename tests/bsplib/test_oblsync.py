@@ -318,16 +318,6 @@ def test_a_message_too_many_is_found_by_the_next_oblsync():
             os.close(end)
 
 
-@pytest.mark.procs(least=2)
-@pytest.mark.raises(bsplib.RegistrationError, match=r"process 1 registered None as 'x'")
-def test_a_put_into_none_is_an_error_in_an_oblivious_superstep_too(bsp):
-    x = bsp.push_reg(np.zeros(3) if bsp.pid == 0 else None)
-    bsp.sync()
-    if bsp.pid == 0:
-        bsp.put(1, 5, x, offset=0)
-    bsp.oblsync(1 if bsp.pid == 1 else 0)
-
-
 class Interrupted:
     """Words of shared memory whose writer is interrupted after every store."""
 

@@ -317,15 +317,6 @@ def test_a_put_to_a_process_that_registered_none_is_an_error_that_names_it(bsp):
 
 
 @pytest.mark.procs(least=2)
-@pytest.mark.raises(bsplib.RegistrationError, match=r"get: process 1 registered None as 'x'")
-def test_a_get_from_a_process_that_registered_none_is_an_error_that_names_it(bsp):
-    x = bsp.push_reg(None if bsp.pid == 1 else np.zeros(3))
-    bsp.sync()
-    if bsp.pid == 0:
-        bsp.get(1, x)
-
-
-@pytest.mark.procs(least=2)
 @pytest.mark.raises(bsplib.PlaceError, match=r"registered None there; give offset= or at=")
 def test_a_stand_in_alone_names_no_place(bsp):
     x = bsp.push_reg(np.zeros(3) if bsp.pid == 0 else None)
