@@ -26,6 +26,7 @@ from bsplib.profiler.kinds import (
     COMMUNICATION,
     CORE,
     FIXED,
+    LEAST_TOLD,
     MESSAGES,
     MOST,
     ONE_OFF,
@@ -197,6 +198,14 @@ def on_core_ns(book: Book) -> int:
     """
     spent = book.whole()
     return in_main_ns(book) - spent["recording"] - spent["core"]
+
+
+def least_ns(book: Book) -> float:
+    """Return the least time of all processes that has a sentence.
+
+    Where nearly all time is without a core, a share of the rest would be next to nothing.
+    """
+    return max(LEAST_SHARE * on_core_ns(book), LEAST_TOLD * in_main_ns(book))
 
 
 # -- drafts of what is lost ------------------------------------------------------------------------
@@ -372,7 +381,7 @@ def transfers_of(callgraph: CallGraph, book: Book, moved_ns: Floats) -> list[Los
     for origin in np.argsort(-moved_ns, kind="stable").tolist():
         places[callgraph.origins[origin].chain[-2:]].append(origin)
     for origins in places.values():
-        if (ns := int(HALF * moved_ns[origins].sum())) >= LEAST_SHARE * inside:
+        if (ns := int(HALF * moved_ns[origins].sum())) >= least_ns(book):
             loss = Loss(COMMUNICATION, ns, book.run.nprocs, PARTS[parts.TRANSFERS])
             loss.is_lost = False
             set_place(loss, callgraph, origins)

@@ -35,9 +35,9 @@ from bsplib.profiler.kinds import (
 from bsplib.profiler.lines import LinePlace, book_samples
 from bsplib.profiler.loss import (
     FEW,
-    LEAST_SHARE,
     Loss,
     drafts_of,
+    least_ns,
     on_core_ns,
     place_by,
     results_of,
@@ -143,8 +143,8 @@ def find(callgraph: CallGraph, book: Book) -> tuple[Loss, ...]:
     """
     of_all = savings_in(book)
     drafts, inside = drafts_of(callgraph, book), on_core_ns(book)
-    least = LEAST_SHARE * inside
-    # Several below ``LEAST_SHARE`` at one line may have a sentence together.
+    least = least_ns(book)
+    # Several with less time at one line may have a sentence together.
     of_part = Counter[str | None]()
     for each in drafts:
         of_part[each.part] += each.ns

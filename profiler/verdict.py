@@ -30,7 +30,7 @@ from bsplib.profiler.kinds import (
     SYSTEM,
 )
 from bsplib.profiler.lines import LinePlace
-from bsplib.profiler.loss import LEAST_SHARE, Loss, in_main_ns, on_core_ns
+from bsplib.profiler.loss import LEAST_SHARE, Loss, in_main_ns, least_ns, on_core_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,14 +43,14 @@ MOST_SENTENCES = 5
 MOST_WORDS = 30
 """Limit for the words of a sentence before it tells what the run would take."""
 BALANCED_SHARE = 0.1
-"""A run that loses less than this share, and nowhere ``LEAST_SHARE``, is balanced."""
+"""A run that loses less than this share, and at no place enough for a sentence, is balanced."""
 _SHORT = 1 / 3
 """A run of which start and end, without large results, take more is too short to judge, unless a
 place in ``main`` takes ``LEAST_SHARE`` of all the time."""
 _FAULT_NS = 300_000
 """Time in the system is that of page faults, if each takes no longer: that of a huge page."""
 BALANCED, SPREAD, REST, SHORT = "balanced", "spread", "rest", "too short"
-"""Kinds of the sentence of a run in which no place loses ``LEAST_SHARE``, of the last one, and of
+"""Kinds of the sentence of a run in which no place loses enough for one, of the last one, and of
 the one about a run that is too short."""
 NOTHING = "Nothing was recorded that takes time."
 """Sentence about a run without elapsed time."""
@@ -84,8 +84,7 @@ def judge(callgraph: CallGraph, book: Book, losses: Sequence[Loss]) -> Verdict:
     """
     if book.elapsed_ns == 0:
         return Verdict(True, (_about(book, BALANCED, NOTHING),))
-    least = LEAST_SHARE * on_core_ns(book)
-    lost = [each for each in losses if each.is_lost and each.ns >= least]
+    lost = [each for each in losses if each.is_lost and each.ns >= least_ns(book)]
     saving = [loss for loss in lost if _tells_remedy(loss, book)]
     lost = sorted(saving or lost, key=lambda loss: (-min(loss.gain_s, loss.seconds), -loss.ns))
     savings = [each for each in losses if not each.is_lost]

@@ -143,6 +143,14 @@ def test_who_is_blocked_in_a_sub_group_is_named_there_with_all_who_wait(script):
     assert sentence.without_s == pytest.approx(400e-9)
 
 
+def test_where_nearly_all_time_is_without_a_core_the_rest_has_no_sentence_of_its_own(script):
+    program = script(2)
+    for _ in range(10):
+        program.step("main work", w=[2000, 1995])
+    book = measured(program, comp_cpu=[20, 15], comp_ready=[1980, 1980])
+    assert [each.part for each in book.verdict().sentences] == ["core"]
+
+
 def test_to_sleep_in_a_call_is_not_saved_by_fewer_bytes(script):
     program = script(2)
     for _ in range(10):
