@@ -24,9 +24,7 @@ cdef class Meeting:
 
 cdef class Pause:
     cdef public int waits
-    cdef int _next
     cpdef void begin(self) noexcept
-    cpdef void shorten(self) noexcept
 
 cdef class Waiter:
     cdef public word waited

@@ -62,8 +62,9 @@ YIELDS = 64
 """Number of looks that follow, each of which lets others run (``sched_yield``)."""
 LONG_GAP_NS = 200_000
 """Looks take so long only where another process had the core between them."""
-_LEAST_PAUSE, _MOST_PAUSE = 4, 256
-"""Waits in which a process gives way no more after that, at least and at most."""
+_PAUSE = 64
+"""Waits in which a process gives way no more after that. Without them a put and sync beside other
+programs takes ten times as long."""
 
 
 class MeetingOwner(Protocol):
@@ -162,23 +163,16 @@ class Pause:
 
     A process that gave way to another program is not woken: it has to wait until the system takes
     the core from that program. One that sleeps gets the core at once when it is woken. So after a
-    long gap between two looks a process gives way no more in its next waits. It then tries to do
-    so once more, and pauses twice as long where that was in vain again.
+    long gap between two looks a process gives way no more in its next waits.
     """
 
     def __init__(self) -> None:
         self.waits = 0
         """Waits that are left in which the process does not give way."""
-        self._next = _LEAST_PAUSE
 
     def begin(self) -> None:
         """Note that another process had the core between two looks."""
-        self.waits = self._next
-        self._next = min(2 * self._next, _MOST_PAUSE)
-
-    def shorten(self) -> None:
-        """Note that what a process looked for came while it gave way."""
-        self._next = max(self._next // 2, _LEAST_PAUSE)
+        self.waits = _PAUSE
 
 
 class Waiter:
@@ -252,8 +246,6 @@ class Waiter:
             give_way()
         if self._keeps_core and now_ns() - began > LONG_GAP_NS:
             self.pause.begin()
-        elif found:
-            self.pause.shorten()
         return found
 
     # -- waking ---------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -71,6 +72,14 @@ def test_who_never_sleeps_looks_on_whoever_has_the_core(yields):
     assert look(never, None, 10) is False
     assert look(never, None, 10) is False
     assert yields.count == 20
+
+
+def test_a_process_whose_core_was_needed_tries_again_only_after_many_waits(yields):
+    pause = Pause()
+    yields.takes = LONG_GAP_NS + 1
+    tries = [turn for turn in range(500) if yields.of(lambda: look(never, pause, 10))]
+    gaps = {later - former for former, later in pairwise(tries)}
+    assert gaps == {65}
 
 
 def test_a_process_with_other_threads_looks_only_shortly(yields, monkeypatch):

@@ -189,8 +189,6 @@ def look(ready: Callable[[], object], pause: Pause | None, yields: int, limit_ns
             pause.begin()
             return False
         before = now
-    if pause is not None and count:
-        pause.shorten()
     return True
 
 
