@@ -25,11 +25,6 @@ if not cython.compiled:
     from bsplib.core.atomics import address_of, copy, itemsize_of, nbytes_of, peek, poke, prepare
 prepare()
 
-_SCAN_MAX_PROCESSES = 16
-_SCAN_MIN_ELEMENTS = 1000
-"""With at most this number of processes, and at least this number of elements, numpy finds the
-elements of each process faster by one scan for each of them than by sorting."""
-
 
 def count_elements(pids: Any, indices: Any, numbers: Any) -> bool:
     """Count the elements of each process, and find the greatest index.
@@ -96,16 +91,14 @@ def _deal_by_numpy(
     to_values: Sequence[Any],
 ) -> None:
     """Do as :func:`deal_elements`."""
-    order = None
-    if len(to_indices) > _SCAN_MAX_PROCESSES or len(pids) < _SCAN_MIN_ELEMENTS:
-        # numpy sorts integers of one or two bytes by radix, in linear time.
-        narrow = np.uint8 if len(to_indices) <= 256 else np.uint16
-        order = np.argsort(pids.astype(narrow), kind="stable")
+    # numpy sorts integers of one or two bytes by radix, in linear time.
+    narrow = np.uint8 if len(to_indices) <= 256 else np.uint16
+    order = np.argsort(pids.astype(narrow), kind="stable")
     start = 0
     for pid, to in enumerate(to_indices):
         if to is None:
             continue
-        positions = np.flatnonzero(pids == pid) if order is None else order[start : start + len(to)]
+        positions = order[start : start + len(to)]
         indices.take(positions, out=to, mode="clip")  # without a buffer
         if values is None:
             to_values[pid][:] = positions

@@ -5,7 +5,7 @@ from bsplib.core.atomics cimport (
     small_integer, this_thread, word, write_bytes, write_number,
 )
 from bsplib.core.entries cimport (
-    KIND_SHIFT, MESSAGE, MOST_SLOTS, PUT, SLOT_SHIFT, STAGED_MESSAGE, STAGED_PUT, STRIDED, Arrivals, SendBuffer,
+    MOST_HEADS, KIND_SHIFT, MESSAGE, MOST_SLOTS, PUT, SLOT_SHIFT, STAGED_MESSAGE, STAGED_PUT, STRIDED, Arrivals, SendBuffer,
     entries_at,
 )
 from bsplib.core.clock cimport Clock
@@ -18,7 +18,7 @@ cdef word HAS_ASKS, HAS_GET, HAS_NOTICE, UNRESOLVED, _SYNC
 cdef int _OBLSYNC, _END, _OUT, _IN
 cdef word _MOST_SHARED, _MOST_PRIVATE
 cdef int RESTING, USABLE
-cdef Py_ssize_t _MOST_HEADS, _MOST_OFFSET
+cdef Py_ssize_t _MOST_OFFSET
 
 @cython.final
 cdef class Engine:

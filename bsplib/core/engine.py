@@ -74,7 +74,7 @@ if not cython.compiled:
         write_bytes,
         write_number,
     )
-    from bsplib.core.entries import MOST_SLOTS, SLOT_SHIFT
+    from bsplib.core.entries import MOST_HEADS, MOST_SLOTS, SLOT_SHIFT
     from bsplib.core.kinds import (
         KIND_SHIFT,
         MESSAGE,
@@ -92,8 +92,6 @@ _MOST_SHARED, _MOST_PRIVATE = 8192, 1024
 """Bytes up to which values are copied into the send buffer, where processes share memory and where
 they do not. Larger ones are staged, but for a few that the buffer takes, see
 ``SendBuffer.takes``."""
-_MOST_HEADS = 4096
-"""Heads of messages that are remembered."""
 _MOST_OFFSET = 1 << 40
 """The greatest offset that is taken here: its byte is sure to have less than 63 bits."""
 
@@ -705,7 +703,7 @@ class Engine:
 
     def remember_head(self, key: Any, head: bytes) -> int:
         """Keep an encoded head for messages of the same form and tag; see ``heads_out``."""
-        if len(self.heads_out) > _MOST_HEADS:
+        if len(self.heads_out) > MOST_HEADS:
             self.heads_out.clear()
         self.heads_out[key] = head
         return 0

@@ -104,8 +104,8 @@ _LEAST_CHUNK = 64
 _MOST_CHUNK = 1 << 16
 _LEAST_BLOCK = 1 << 13
 
-_MOST_HEADS = 4096
-"""Decoded heads of messages that are kept at most: most programs send the same ones again."""
+MOST_HEADS = 4096
+"""Heads of messages that are kept at most: most programs send the same ones again."""
 _BYTE = np.dtype(np.uint8)
 
 Block = tuple[int, int, int]
@@ -624,7 +624,7 @@ class Arrivals:
         head = self._heads.get(encoded)
         if head is None:
             head = marshal.loads(encoded)
-            if len(self._heads) > _MOST_HEADS:
+            if len(self._heads) > MOST_HEADS:
                 self._heads.clear()
             self._heads[encoded] = head
         return head
