@@ -74,8 +74,7 @@ cdef class Values:
     @cython.locals(kind=int, to=int, heads=dict)
     cdef bint _send_all_quickly(self, object receivers, object value, object tag) except -1
     @cython.locals(
-        nbytes=word, staged=Py_ssize_t, to=int, address=word, at=word, for_one=bint,
-        may_be_kept=bint,
+        nbytes=word, staged=Py_ssize_t, to=int, address=word, at=word,
     )
     cdef bint _send_array(self, object receivers, object value, object tag) except -1
     cdef bint _is_copied_there(self, object receivers, word nbytes) except -1
