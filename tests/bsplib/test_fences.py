@@ -266,3 +266,5 @@ def names_in_classes():
                         yield node.name, part.name
                     elif isinstance(part, ast.Attribute):
                         yield node.name, part.attr
+                    elif isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+                        yield node.name, part.target.id
