@@ -51,31 +51,16 @@ class StepRows(NamedTuple):
         return self.first + len(self.start)
 
 
-class _StepIndex(NamedTuple):
+class StepIndex:
     """What is known of all supersteps of the root group without reading a run again."""
 
-    number: Ints
-    """Numbers of the supersteps before which one is missing, and of the first one."""
-    at: Ints
-    """Positions of these."""
-    first: Ints
-    """Position of the first superstep of each window, and after the last one of all."""
-    begun: Ints
-    """When the last superstep that is not after a window began."""
-    ended: Ints
-    """When the last superstep that is not after a window ended."""
-    kept: tuple[StepRows, ...] | None
-    """All supersteps of a short run."""
-
-
-class StepIndexer:
-    """Takes in the windows of a run, and finds what :class:`RootSteps` has to know of it."""
-
     def __init__(self) -> None:
+        """Begin with nothing; then all windows are added, and the index is closed."""
         self._gaps: list[tuple[Ints, Ints]] = []
         self._following = -1
         self._windows = [(0, -1, -1)]
-        self._kept: list[StepRows] | None = []
+        self.kept: list[StepRows] | None = []
+        """All supersteps of a short run."""
 
     def add(self, window: RunWindow) -> None:
         """Take in the supersteps of a window."""
@@ -89,17 +74,23 @@ class StepIndexer:
         begun = max(begun, int(rows.start.max()))
         self._windows.append((rows.stop, begun, max(ended, int((rows.start + rows.length).max()))))
         if rows.stop > _KEPT_STEPS:
-            self._kept = None
-        if self._kept is not None:
-            self._kept.append(rows)
+            self.kept = None
+        if self.kept is not None:
+            self.kept.append(rows)
 
-    def close(self) -> _StepIndex:
-        """Return what was found, when all windows have been taken in."""
+    def close(self) -> StepIndex:
+        """Arrange what was found, when all windows have been added."""
         nothing = np.zeros(0, np.int64)
-        number, at = map(np.concatenate, zip((nothing, nothing), *self._gaps, strict=True))
-        first, begun, ended = np.array(self._windows, np.int64).T
-        kept = None if self._kept is None else tuple(self._kept)
-        return _StepIndex(number, at, first, begun[1:], ended[1:], kept)
+        self.number, self.at = map(
+            np.concatenate, zip((nothing, nothing), *self._gaps, strict=True)
+        )
+        """Numbers of the supersteps before which one is missing, and of the first one; and their
+        positions."""
+        self.first, begun, ended = np.array(self._windows, np.int64).T
+        """Position of the first superstep of each window, and after the last one of all."""
+        self.begun, self.ended = begun[1:], ended[1:]
+        """When the last superstep that is not after a window began, and when it ended."""
+        return self
 
     def keep(self, run: Run) -> None:
         """Keep this with the run of which all windows were taken in."""
@@ -111,10 +102,10 @@ def _narrow(values: Ints) -> NDArray[np.integer]:
     return values.astype(np.int32 if int(values.max(initial=0)) < 2**31 else np.int64)
 
 
-def _index_of(run: Run) -> _StepIndex:
-    taker = StepIndexer()
-    hand_out(run, taker.add)
-    return taker.close()
+def _index_of(run: Run) -> StepIndex:
+    index = StepIndex()
+    hand_out(run, index.add)
+    return index.close()
 
 
 class RootSteps:

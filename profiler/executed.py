@@ -16,9 +16,10 @@ from bsplib.profiler.kinds import LEAST_TOLD
 from bsplib.profiler.lines import (
     PARTS,
     LineSeconds,
-    book_samples,
     is_comprehension,
     is_of_program,
+    records_of_samples,
+    seconds_of,
 )
 
 if TYPE_CHECKING:
@@ -88,17 +89,17 @@ def _by_centre(callgraph: CallGraph) -> dict[str, list[tuple[int, Floats]]]:
     run = callgraph.run
     if run.samples is None or not len(run.samples):
         return {}
-    booked = book_samples(run)
+    record = records_of_samples(run)
     leaves = [origin.chain[-1] for origin in callgraph.origins]
     number = {leaf: position for position, leaf in enumerate(dict.fromkeys(leaves))}
     leaf_of = np.array([number[leaf] for leaf in leaves], np.int64)
-    inside = np.flatnonzero(booked.record >= 0)
+    inside = np.flatnonzero(record >= 0)
     samples = run.samples[inside]
-    records = run.table("records").pick(booked.record[inside].astype(np.int64), ("stack", "kind"))
+    records = run.table("records").pick(record[inside].astype(np.int64), ("stack", "kind"))
     leaf = leaf_of[callgraph.origin_of(records)]
     keys, place = np.unique(leaf * len(run.stacks) + samples["stack"], return_inverse=True)
     sums = np.zeros((len(keys), run.nprocs, len(PARTS)))
-    np.add.at(sums, (place, samples["pid"]), booked.seconds[inside])
+    np.add.at(sums, (place, samples["pid"]), seconds_of(samples))
     found: defaultdict[str, list[tuple[int, Floats]]] = defaultdict(list)
     centres = list(number)
     for key, each in zip(keys.tolist(), sums, strict=True):

@@ -102,27 +102,24 @@ class Line(NamedTuple):
     """What it took there, by itself."""
 
 
-class BookedSamples(NamedTuple):
-    """The samples of a run, with what they belong to."""
+def records_of_samples(run: Run) -> NDArray[np.intp]:
+    """Return the position of the record into which each sample of a run falls.
 
-    record: NDArray[np.intp]
-    """Position of the superstep in the records of the run; -1: after the last one."""
-    seconds: NDArray[np.float64]
-    """By sample and part (``PARTS``)."""
+    It is -1 after the last one. Of a run that was not sampled there are none.
+    """
+    nothing = np.zeros(0, np.intp)
+    return once(
+        run,
+        "records of samples",
+        lambda: nothing if run.samples is None else _records_of(run, run.samples),
+    )
 
 
-def book_samples(run: Run) -> BookedSamples:
-    """Return superstep and seconds of each sample of a run; none where it was not sampled."""
-
-    def compute() -> BookedSamples:
-        if run.samples is None:
-            return BookedSamples(np.zeros(0, np.intp), np.zeros((0, len(PARTS))))
-        seconds = np.zeros((len(run.samples), len(PARTS)))
-        part = _PART_OF[run.samples["doing"]]
-        seconds[np.arange(len(part)), part] = run.samples["spent"] / 1e9
-        return BookedSamples(_records_of(run, run.samples), seconds)
-
-    return once(run, "booked samples", compute)
+def seconds_of(samples: NDArray[np.void]) -> NDArray[np.float64]:
+    """Return for how many seconds samples stand, by sample and part (``PARTS``)."""
+    seconds = np.zeros((len(samples), len(PARTS)))
+    seconds[np.arange(len(samples)), _PART_OF[samples["doing"]]] = samples["spent"] / 1e9
+    return seconds
 
 
 def _records_of(run: Run, samples: NDArray[np.void]) -> NDArray[np.intp]:
@@ -153,9 +150,8 @@ def lines_of(run: Run) -> list[Line]:
     """
     if run.samples is None:
         return []
-    seconds = book_samples(run).seconds
     sums = np.zeros((len(run.stacks), run.nprocs, len(PARTS)))
-    np.add.at(sums, (run.samples["stack"], run.samples["pid"]), seconds)
+    np.add.at(sums, (run.samples["stack"], run.samples["pid"]), seconds_of(run.samples))
     return _of_stacks(run.stacks, sums)
 
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.account import Account, Ints
     from bsplib.profiler.callgraph import Node
-    from bsplib.profiler.lines import BookedSamples
     from bsplib.recording.records import Run, Stack
 
 LEAST_SAMPLES = {"imbalance": 5, "blocked": 2, SYSTEM: 5, PICKLING: 2}
@@ -138,16 +137,16 @@ class LossWindow:
         self,
         account: Account,
         origin: Ints,
-        booked: BookedSamples | None,
         samples: NDArray[np.void] | None,
+        record: Ints,
     ) -> None:
         """Find the samples of a window.
 
         Args:
             account: the account of the window.
             origin: of its records without the halo.
-            booked: what the samples of the run belong to; None where there are none.
-            samples: these; None where it was not sampled.
+            samples: those of the run; None where it was not sampled.
+            record: the position of the record of each of them.
         """
         self.account = account
         self.records = records = account.run.records
@@ -169,12 +168,11 @@ class LossWindow:
         self.pid: Ints = records["pid"].astype(np.int64)
         self.row_of_sample: Ints | None = None
         """For each sample of the window the position of its record there."""
-        if samples is not None and booked is not None and len(account.position):
-            record = booked.record.astype(np.int64)
+        if samples is not None and len(account.position):
             at = np.searchsorted(account.position, record).clip(max=len(account.position) - 1)
             inside = np.flatnonzero(account.position[at] == record)
             self.samples, self.row_of_sample = samples[inside], at[inside] + account.halo
-            self.seconds = booked.seconds[inside].sum(axis=1)
+            self.seconds = self.samples["spent"] / 1e9
             is_computing = self.samples["doing"] == Doing.COMPUTING
             self.system_ns = self.samples["system"] * is_computing
             np.add.at(self.system, self.row_of_sample, self.system_ns)

@@ -32,7 +32,7 @@ from bsplib.profiler.kinds import (
     SYSTEM,
     UNEVEN,
 )
-from bsplib.profiler.lines import LinePlace, book_samples
+from bsplib.profiler.lines import LinePlace, records_of_samples
 from bsplib.profiler.loss import (
     FEW,
     Loss,
@@ -242,8 +242,8 @@ class LossRecords:
             for loss in losses
         ]
         self._mends = [(each, how) for each in self._observed for how in each.ways]
-        self._samples = samples = book.whole_run.samples
-        self._booked = None if samples is None else book_samples(book.whole_run)
+        self._samples = book.whole_run.samples
+        self._record = records_of_samples(book.whole_run).astype(np.int64)
         self._replay = Replay(book.whole_run, len(self._mends))
         self.moved_ns = np.zeros(len(self._sums.origins))
         """For how long the booked windows moved bytes, by call stack."""
@@ -266,7 +266,7 @@ class LossRecords:
         self._add(account, self._sums.origin_of(account.run.records[account.halo :]))
 
     def _add(self, account: Account, origin: Ints) -> None:
-        window = LossWindow(account, origin, self._booked, self._samples)
+        window = LossWindow(account, origin, self._samples, self._record)
         before = np.zeros((len(self._mends), len(account.step)))
         after = np.zeros_like(before)
         for observed in self._observed:

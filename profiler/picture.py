@@ -335,10 +335,10 @@ class _StepSums:
 
         columns = np.full(len(booked.pid), -1)
         columns[seen] = place
-        for lost in losses:
-            inside = columns[lost.row] >= 0
-            cells = columns[lost.row] * picture.rows + lost.pid // picture.block
-            ns = np.bincount(cells[inside], lost.ns[inside], count * picture.rows)
+        for row, root, lost in losses:
+            inside = columns[row] >= 0
+            cells = columns[row] * picture.rows + root // picture.block
+            ns = np.bincount(cells[inside], lost[inside], count * picture.rows)
             self._amounts[here, _LOSS] += ns.reshape(count, picture.rows)
         idle = sum(each[_IDLE] for each in stages if _IDLE in each)
         sums = dict(enumerate(booked.spent)) | {_IDLE: idle}
@@ -359,15 +359,9 @@ class _StepSums:
         return _Grid(self._low, self._width, self._amounts)
 
 
-class _Lost(NamedTuple):
-    """What is lost in a window, and the processes that are its roots."""
-
-    row: Ints
-    """Position in the window of the record in which it is lost."""
-    pid: Ints
-    ns: Ints
-
-
+_Lost = tuple["Ints", "Ints", "Ints"]
+"""What is lost in a window: positions there of the records that lose it, the processes that are the
+roots, and nanoseconds."""
 _Losses = tuple[_Lost, _Lost, _Lost]
 _Stages = list[dict[int, "Floats"]]
 """What is booked for the records of a window by stretches of time; see :func:`_stages`."""
@@ -386,9 +380,9 @@ def _lost(booked: BookedWindow) -> _Losses:
     by_itself = own[parts.BLOCKED] + own[parts.CORE]
     alone = np.flatnonzero(by_itself)
     return (
-        _Lost(shares.row[idle], pid[idle], shares.ns[idle]),
-        _Lost(uneven, leader.astype(np.int64), own[parts.TRANSFER_IMBALANCE][uneven]),
-        _Lost(alone, booked.pid[alone], by_itself[alone]),
+        (shares.row[idle], pid[idle], shares.ns[idle]),
+        (uneven, leader.astype(np.int64), own[parts.TRANSFER_IMBALANCE][uneven]),
+        (alone, booked.pid[alone], by_itself[alone]),
     )
 
 
@@ -416,7 +410,8 @@ class _TimeSums:
 
     def add(self, booked: BookedWindow, stages: _Stages, losses: _Losses) -> None:
         """Take in a window."""
-        (between, before, waiting, after), (idle, uneven, _) = stages, losses
+        between, before, waiting, after = stages
+        (row, root, ns), (uneven, leader, _), _ = losses
         account = booked.account
         records = account.run.records[account.halo :]
         start, arrive, released, end = (
@@ -427,13 +422,12 @@ class _TimeSums:
         self.spread(_without_inner(account, _Stretches(pid, start, arrive, before)))
         self.spread(_Stretches(pid, arrive, released, waiting))
         self.spread(_Stretches(pid, released, end, after))
-        ns = idle.ns.astype(np.float64)
-        self.spread(_Stretches(idle.pid, arrive[idle.row], released[idle.row], {_LOSS: ns}))
+        self.spread(_Stretches(root, arrive[row], released[row], {_LOSS: ns.astype(np.float64)}))
         for moved, begin, until in ((before, start, arrive), (after, released, end)):
             if parts.TRANSFER_IMBALANCE not in moved:
                 continue
-            ns = moved[parts.TRANSFER_IMBALANCE][uneven.row]
-            self.spread(_Stretches(uneven.pid, begin[uneven.row], until[uneven.row], {_LOSS: ns}))
+            lost = {_LOSS: moved[parts.TRANSFER_IMBALANCE][uneven]}
+            self.spread(_Stretches(leader, begin[uneven], until[uneven], lost))
 
     def spread(self, stretches: _Stretches) -> None:
         """Add the parts of stretches that lie inside the edges."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.profiler._numbering import starts
-from bsplib.profiler._steps import StepIndexer
+from bsplib.profiler._steps import StepIndex
 from bsplib.profiler._sums import RunSums
 from bsplib.profiler.costs import (
     by_superstep,
@@ -98,7 +98,7 @@ def survey(run: Run) -> Survey:
 def survey_with_steps(run: Run) -> None:
     """Sum up a run, and find its root supersteps in the same pass, which a timeline needs, too."""
     if run.is_fixed and _SURVEY not in run.derived:
-        steps = StepIndexer()
+        steps = StepIndex()
         once(run, _SURVEY, lambda: _survey(run, steps.add))
         steps.keep(run)
 

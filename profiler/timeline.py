@@ -278,14 +278,6 @@ def _with_links(steps: list[Step], link_to: NDArray[np.int64]) -> list[Step]:
 # -- pieces of computation ------------------------------------------------------------------
 
 
-class _Stretch(NamedTuple):
-    """A piece that still includes the time inside primitives, in nanoseconds."""
-
-    before: int
-    owner: int
-    length: int
-
-
 def _pieces(
     run: Run,
     steps: list[Step],
@@ -346,8 +338,13 @@ def _cut_at_partitions(
     records: NDArray[np.void],
     since: NDArray[np.int64],
     entered: NDArray[np.intp],
-) -> list[_Stretch]:
-    """Divide the time before records that enter or leave sub-groups."""
+) -> list[tuple[int, int, int]]:
+    """Divide the time before records that enter or leave sub-groups.
+
+    Returns:
+        Record before whose arrival it is, record to which it belongs, and nanoseconds, with the
+        time inside primitives.
+    """
     rows = {(step.group, step.superstep): (step.start, step.stop) for step in steps}
 
     def around(record: np.void) -> int | None:
@@ -363,7 +360,7 @@ def _cut_at_partitions(
         until, earliest = int(records["arrive"][number]), int(since[number])
         while owner is not None:
             start = max(int(records["start"][owner]), earliest)
-            stretches.append(_Stretch(number, owner, max(until - start, 0)))
+            stretches.append((number, owner, max(until - start, 0)))
             if start == earliest or records["group"][owner] == 0:
                 break
             until, owner = start, around(records[owner])

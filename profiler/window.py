@@ -23,7 +23,7 @@ from bsplib.profiler.costs import (
     h_relation,
     once,
 )
-from bsplib.profiler.lines import book_samples
+from bsplib.profiler.lines import records_of_samples
 from bsplib.recording.chunk_ranges import ChunkRanges, opening_steps, root_steps
 from bsplib.recording.records import RECORD, TRAFFIC, Run, waits_among
 from bsplib.recording.tables import Columns, ahead, joined
@@ -132,7 +132,7 @@ def _samples_among(run: Run, kept: NDArray[np.bool_]) -> NDArray[np.void] | None
     """Return the samples that fall into the records that are kept."""
     if run.samples is None:
         return None
-    record = book_samples(run).record
+    record = records_of_samples(run)
     samples: NDArray[np.void] = run.samples[(record >= 0) & kept[record]]
     return samples
 
