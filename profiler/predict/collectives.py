@@ -41,8 +41,6 @@ _ELEMENTS = (8, 4, 1, 2, 16)
 """Bytes of an element, the most usual first."""
 _FREE = 1e300
 """l / g in bytes of a Machine on which communication takes no time."""
-_MOST = 2
-"""How many laws of the calls, and of the bytes of a value, are combined."""
 
 
 class CollectiveLaws(NamedTuple):
@@ -124,7 +122,7 @@ def _laws(
         np.array([each.nbytes for each in chosen])[several],
     )
     found: dict[str, list[Law]] = {"supersteps": [], "h": [], "h_sum": []}
-    for count, size in itertools.product(counts[:_MOST], sizes[:_MOST]):
+    for count, size in itertools.product(counts, sizes):
         cost = f"_{kind}({size.text}, {element}, {groups[1]}, {ratio:.12g})"
         steps, h = (_called(count, quantity + cost) for quantity in ("steps", "h"))
         wanted = {

@@ -62,8 +62,6 @@ class Law(NamedTuple):
     text: str
     """In the syntax of :mod:`bsplib.experiments.formula`."""
     weight: int
-    where: str = ""
-    """Where its branch begins, such as ``p >= 4``; empty if it has none."""
     terms: int = 1
     """Of how many terms it is the sum, on the side of the larger runs."""
 
@@ -494,7 +492,7 @@ def _branches(sample: _Sample) -> list[Law]:
                 texts = (f"({law.text})*{begins}", f"({others[0].text})*(1 - {begins})")
                 kept = [text for text in texts if not text.startswith("(0)*")]
                 weight = law.weight + others[0].weight + 2
-                found.append(Law(" + ".join(kept), weight, f"{name} >= {bound:g}"))
+                found.append(Law(" + ".join(kept), weight))
             if found:
                 break
     return sorted(found, key=_weight)

@@ -9,9 +9,8 @@ from typing import NamedTuple
 from bsplib.profiler.sweep.points import METRICS, Centre, Costs, Key, added
 
 NEAR = 0.02
-"""Values whose median is at most this part above the least one are not told from it."""
-_LEAST_CHANGE = 0.02
-"""Least change that counts, as a part of the whole run; the tables show two digits."""
+"""Less than this part is no difference, of medians and of what changes in the whole run: the tables
+show two digits."""
 _LEAST_TREND = 0.5
 """Kendall's tau from which on an amount rises or falls with the parameter."""
 
@@ -91,7 +90,7 @@ def moves(series: Sequence[Mapping[Centre, Costs]]) -> list[Move]:
                 amounts = [each.excess(quantity) for each in costs]
                 shown = [each.ratio(quantity) for each in costs]
             change = rise(amounts) / whole if whole else 0.0
-            if abs(change) < _LEAST_CHANGE or f"{shown[0]:.2g}" == f"{shown[-1]:.2g}":
+            if abs(change) < NEAR or f"{shown[0]:.2g}" == f"{shown[-1]:.2g}":
                 continue
             kind = quantity, change > 0 and quantity == "seconds"
             move = Move(centre, quantity, change, shown[0], shown[-1])

@@ -78,20 +78,20 @@ def test_noise_has_no_law():
 
 def test_a_branch_is_found_where_both_sides_are_shown():
     (law,) = laws_of(*grid(lambda n, p: 1 if n >= 256 else 0, sizes=(64, 128, 256, 512)))
-    assert law.where == "n >= 256"
+    assert law.text == "(1)*above(n, 128)"
     assert law.at(FAR) == 1
     assert law.at({"n": 64, "p": 4}) == 0
 
 
 def test_from_some_number_of_processes_on_there_is_another_superstep():
     (law,) = laws_of(*grid(lambda n, p: 2 if p >= 4 else 1, counts=(2, 4, 8, 16)))
-    assert law.where == "p >= 4"
+    assert law.text == "(2)*above(p, 2) + (1)*(1 - above(p, 2))"
     assert law.at(FAR) == 2
 
 
 def test_a_simple_branch_wins_over_a_sum_of_rare_terms():
     values = {"p": np.array([2.0, 4, 8, 16])}
-    assert laws_of(values, np.array([0.0, 1, 1, 1]))[0].where == "p >= 4"
+    assert laws_of(values, np.array([0.0, 1, 1, 1]))[0].text == "(1)*above(p, 2)"
 
 
 def test_the_larger_side_of_a_branch_is_a_bare_function_where_it_has_two_values():

@@ -137,7 +137,7 @@ def test_seeds_are_given_where_the_program_takes_one_and_ties_are_called_ties(he
     Path("program.py").write_text(
         "import bsplib\n"
         "def main(bsp, block, seed):\n"
-        "    bsp.charge(1e-3 * (1 + bsp.rng(seed).random()))\n    bsp.sync()\n"
+        "    bsp.charge(0)\n    bsp.charge(1e-3 * (1 + bsp.rng(seed).random()))\n    bsp.sync()\n"
         "if __name__ == '__main__':\n    bsplib.run(main, 1, 0, nprocs=2, backend='sim')\n"
     )
     out = sweep("--set", "block=1:3", "program.py")
