@@ -44,10 +44,6 @@ class RecordedProgram(NamedTuple):
     begin: int
     """When the program begins, in nanoseconds of the system's monotonic clock."""
 
-    def how_to_join(self) -> str:
-        """Return a sentence for where the files were not joined."""
-        return f"{self.folder} holds what was recorded; make a trace of it by: {self.by_hand}"
-
     def header(self, mpi: str) -> dict[str, Any]:
         """Return what is known before MPI is."""
         return {

@@ -129,7 +129,7 @@ def run_task(
     passages = None if records is None else _passages(port.nprocs)
     terms = Terms(meeting.released, machine, check, passages, _Once(warn))
     if records is not None:
-        moments = _Moments(ready_ns if started_ns is None else started_ns, ready_ns)
+        moments = ready_ns if started_ns is None else started_ns, ready_ns
         return Returned(_run_with_records(task, port, terms, records, alignment, moments))
     if made is None:
         made = group_class(is_virtual=port.clock is not None, is_recorded=False)(port, terms)
@@ -155,13 +155,6 @@ class _Once:
             self._warn(*warning)
 
 
-class _Moments(NamedTuple):
-    """When a process began; see ``bsplib.recording.records.Lifetime``."""
-
-    started_ns: int
-    ready_ns: int
-
-
 def _passages(nprocs: int) -> Passages:
     from bsplib.experiments.blocks import Passages  # noqa: PLC0415  # most runs record nothing
 
@@ -180,8 +173,9 @@ def _run_with_records(
     terms: Terms,
     records: Destination,
     alignment: Alignment | None,
-    moments: _Moments,
+    moments: tuple[int, int],
 ) -> Any:
+    """Run ``main`` with records; ``moments`` are when the process started, and was ready."""
     # Imported here, since most runs record nothing.
     from bsplib.recording.parts import opened  # noqa: PLC0415
     from bsplib.recording.recorder import GroupRecords, Recorder  # noqa: PLC0415
@@ -194,9 +188,10 @@ def _run_with_records(
             spool.define("host", Host(alignment.host, alignment.bound_ns, own_cores()))
         began_ns = port.meeting.released
         if is_virtual:  # the virtual clock begins anew after the barrier
-            moments = _Moments(began_ns, began_ns)
-        noted = {"began": began_ns, "started": moments.started_ns, "ready": moments.ready_ns}
-        spool.define("noted", noted)
+            moments = began_ns, began_ns
+        spool.define(
+            "noted", dict(zip(("began", "started", "ready"), (began_ns, *moments), strict=True))
+        )
         recorder = Recorder(spool, _call_main.__code__, task.main, began_ns, is_virtual=is_virtual)
         with closing(recorder), _sampling(port, spool, began_ns, conditions):
             opened_ns = max(terms.began_ns, port.now())

@@ -182,11 +182,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     )
     answer_questions()
     sys.argv = [script, *arguments]
-    put_first(Path.cwd() if is_module else Path(script).absolute().parent)
-    file = file_of(script) if is_module else script
-    if (sentence := misplaced(command, file, arguments)) and not backends.own_rank():
-        click.echo(sentence, err=True)
-    once = partial(_run_module, script) if is_module else partial(run_file, script)
+    file, once = ready_to_run(command, script, arguments, is_module=is_module)
     run = once if repeat == 1 else partial(_run_again, once, repeat)
     _run_script(file, run, speedup=speedup)
     if profile is not None and not backends.own_rank():
@@ -231,7 +227,30 @@ def put_first(folder: Path) -> None:
         sys.path[0] = str(folder)
 
 
-def file_of(module: str) -> str:
+def ready_to_run(
+    command: click.Command, script: str, arguments: Sequence[str], *, is_module: bool
+) -> tuple[str, Callable[[], object]]:
+    """Let a script import what is beside it, and name an option that it gets by mistake.
+
+    Args:
+        command: that runs it.
+        script: the file, or the name of a module.
+        arguments: what follows it on the command line.
+        is_module: whether it is a module.
+
+    Returns:
+        Its file, and what runs it once.
+    """
+    put_first(Path.cwd() if is_module else Path(script).absolute().parent)
+    file = _file_of(script) if is_module else script
+    if (sentence := misplaced(command, file, arguments)) and not backends.own_rank():
+        click.echo(sentence, err=True)
+    if is_module:
+        return file, partial(runpy.run_module, script, run_name="__main__", alter_sys=True)
+    return file, partial(run_file, script)
+
+
+def _file_of(module: str) -> str:
     """Return the file that ``python -m`` runs for a module."""
     try:
         spec = importlib.util.find_spec(module)
@@ -250,18 +269,14 @@ def file_of(module: str) -> str:
     return spec.origin
 
 
-def _run_again(run: Callable[[], None], repeats: int) -> None:
+def _run_again(run: Callable[[], object], repeats: int) -> None:
     """Run a script ``repeats`` times; the runs of each repeat are marked in the trace."""
     for number in range(repeats):
         override(repeat=(number, repeats))
         run()
 
 
-def _run_module(module: str) -> None:
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
-
-
-def _run_script(file: str, run: Callable[[], None], *, speedup: bool) -> None:
+def _run_script(file: str, run: Callable[[], object], *, speedup: bool) -> None:
     """Run the program of a file.
 
     Args:
@@ -339,7 +354,7 @@ def misplaced(command: click.Command, file: str, arguments: Sequence[str]) -> st
 
 
 _Say = Callable[[str], object]
-_Run = Callable[[], None]
+_Run = Callable[[], object]
 
 
 def run_with_speedup(run: _Run, say: _Say) -> None:

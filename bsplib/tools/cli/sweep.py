@@ -22,7 +22,6 @@ from bsplib.output_file import TRACE, obstacle
 from bsplib.recording.trace import read_trace
 from bsplib.running.failures import show_error
 from bsplib.running.options import check_timeout, choose, overriding
-from bsplib.running.script import run_file
 from bsplib.tools.cli.options import (
     FOLDER,
     Real,
@@ -31,7 +30,7 @@ from bsplib.tools.cli.options import (
     complete_files,
     machine_option,
 )
-from bsplib.tools.cli.run import enter, existing, file_of, misplaced, put_first
+from bsplib.tools.cli.run import enter, existing, ready_to_run
 from bsplib.visible import as_command
 
 if TYPE_CHECKING:
@@ -141,13 +140,11 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
         if backend is not None:
             choose(backend=backend, nprocs=each, machine=there)  # type: ignore[arg-type]
     overrides = {"backend": backend, "machine": there, "timeout": check_timeout(timeout)}
-    put_first(Path.cwd() if is_module else Path(script).absolute().parent)
     counts = (*map(int, known.get(NPROCS, ())), *([] if nprocs is None else [nprocs]))
     enter(backend, max(counts, default=None))
-    program = Program(script, is_module, arguments, nprocs, overrides)
+    file, run = ready_to_run(command, script, arguments, is_module=is_module)
+    program = Program(script, file, run, arguments, nprocs, overrides)
     leads = not backends.own_rank()
-    if (sentence := misplaced(command, program.file, arguments)) and leads:
-        click.echo(sentence, err=True)
     name = script.rpartition(".")[2] if is_module else Path(script).stem
     folder = out or Path(f"{name}.sweep")
     try:
@@ -179,13 +176,13 @@ class Program:
     """A script, and how each run of it is made."""
 
     script: str
-    is_module: bool
+    file: str
+    execute: Callable[[], object]
     arguments: tuple[str, ...]
     nprocs: int | None
     overrides: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        self.file = file_of(self.script) if self.is_module else self.script
         self.text = Path(self.file).read_text(encoding="utf-8", errors="replace")
 
     def line(self, values: Values) -> list[str]:
@@ -274,10 +271,7 @@ class Program:
 
     def _run(self) -> None:
         try:
-            if self.is_module:
-                runpy.run_module(self.script, run_name="__main__", alter_sys=True)
-            else:
-                run_file(self.script)
+            self.execute()
         except SystemExit as status:
             if status.code not in (None, 0):
                 raise
