@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from bsplib.backends.base import Arrivals, Sent
 from bsplib.core.atomics import address_of
 from bsplib.core.entries import by_receiver
-from bsplib.core.kinds import SENT_HEAD
+from bsplib.core.kinds import INLINE_BYTES, SENT_HEAD
 from bsplib.core.meeting import Meeting
-
-_INLINE_BYTES = 256
 
 
 class Exchanger(Protocol):
@@ -51,7 +49,7 @@ class SentMeeting(Meeting):
         self.has_staged = True
         self._exchanges = exchanges
         self._pid, self._nprocs = exchanges.pid, exchanges.nprocs
-        self._inline = np.zeros(_INLINE_BYTES, np.uint8)
+        self._inline = np.zeros(INLINE_BYTES, np.uint8)
         self._all_flags = [0] * self._nprocs
         self._came: dict[int, NDArray[np.uint8]] = {}
         self._kept: list[dict[int, NDArray[np.uint8]]] = []

@@ -87,8 +87,6 @@ SIZE_MASK = (1 << 40) - 1
 MOST_SLOTS = 1 << 20
 HEAD_BYTES = 16
 """The two words at the beginning of an entry, and of a chunk."""
-INLINE_COPY_BYTES = 256
-"""Bytes that are set aside for a copy of an inline entry."""
 BYTE_MASK = (1 << 60) - 1
 
 RECEIVER_SHIFT = 32
@@ -486,15 +484,15 @@ class Arrivals:
         if not self._any_inline:
             return
         if self._inline is None:
-            self._inline = np.empty(INLINE_COPY_BYTES * self._nprocs, np.uint8)
+            self._inline = np.empty(INLINE_BYTES * self._nprocs, np.uint8)
         at = address_of(self._inline)
         for source in range(self._nprocs):
             nbytes = self._stop[source] - self._first[source]
-            if self._stop[source] and nbytes <= INLINE_COPY_BYTES:
+            if self._stop[source] and nbytes <= INLINE_BYTES:
                 copy(at, self._first[source], nbytes)
                 self._first[source] = at
                 self._stop[source] = at + nbytes
-                at += INLINE_COPY_BYTES
+                at += INLINE_BYTES
 
     def entries_of(self, source: int) -> list[Entry]:
         """Return the entries of a process for this one that the last meeting has brought."""

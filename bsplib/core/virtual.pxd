@@ -4,7 +4,7 @@ cimport cython
 
 from bsplib.core.atomics cimport address_of, peek, prepare, word
 from bsplib.core.entries cimport (
-    BYTE_MASK, INLINE_COPY_BYTES, INLINE_SIZE_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT, INLINE, RECEIVER_SHIFT,
+    BYTE_MASK, INLINE_BYTES, INLINE_SIZE_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT, INLINE, RECEIVER_SHIFT,
     add_amounts,
 )
 from bsplib.core.clock cimport Clock

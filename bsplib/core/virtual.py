@@ -25,14 +25,8 @@ from bsplib.sync_kinds import HAS_GET, KIND_BITS, Kind
 
 if not cython.compiled:
     from bsplib.core.atomics import address_of, peek, prepare
-    from bsplib.core.entries import (
-        BYTE_MASK,
-        HEAD_BYTES,
-        INLINE_COPY_BYTES,
-        INLINE_SIZE_MASK,
-        RECEIVER_SHIFT,
-    )
-    from bsplib.core.kinds import IN_BUFFER, INLINE, KIND_SHIFT
+    from bsplib.core.entries import BYTE_MASK, HEAD_BYTES, INLINE_SIZE_MASK, RECEIVER_SHIFT
+    from bsplib.core.kinds import IN_BUFFER, INLINE, INLINE_BYTES, KIND_SHIFT
 prepare()
 
 _FLAG_BITS = 8
@@ -95,7 +89,7 @@ class Gathering:
         # Posts by pid, of two meetings in turn: a process may be at the next one already.
         self._marks = numbers("Q", bytes(16 * nprocs))
         self._heads = numbers("Q", bytes(16 * nprocs))
-        self._inline_memory = np.zeros(2 * nprocs * INLINE_COPY_BYTES, np.uint8)
+        self._inline_memory = np.zeros(2 * nprocs * INLINE_BYTES, np.uint8)
         self._inline = address_of(self._inline_memory)
 
 
@@ -225,13 +219,13 @@ class VirtualMeeting(Meeting):
 
     def inline_address(self) -> int:
         place = self._parity * self._gathering.nprocs + self._pid
-        return self._gathering._inline + INLINE_COPY_BYTES * place
+        return self._gathering._inline + INLINE_BYTES * place
 
     def head_of(self, pid: int) -> int:
         return self._gathering._heads[self._cells + pid]
 
     def inline_of(self, pid: int) -> int:
-        return self._gathering._inline + INLINE_COPY_BYTES * (self._cells + pid)
+        return self._gathering._inline + INLINE_BYTES * (self._cells + pid)
 
     def flags_of(self, pid: int) -> int:
         return self._gathering._marks[self._cells + pid] & _FLAGS

@@ -36,6 +36,9 @@ from bsplib.primitives.mailbox import send_slowly
 from bsplib.primitives.state import GroupState
 from bsplib.transfers import messages, operations, pickles
 
+WORD = 8
+"""Bytes of a number of Python's own; and of an element, where all processes have to choose alike:
+dtypes may differ."""
 _NUMBERS = frozenset({int, float})
 """Types of values that travel as an array without axes. An int of more than 64 bits is pickled."""
 _UNCHANGEABLE = _NUMBERS | {type(None), bool, complex, str, bytes}

@@ -14,6 +14,7 @@ from bsplib.core.values import SCALARS, Fold, Recipe
 from bsplib.errors import ShapeError, UsageError
 from bsplib.primitives.blocks import by_process
 from bsplib.primitives.collective_mail import (
+    WORD,
     all_others,
     check_sources,
     header_of,
@@ -30,8 +31,6 @@ from bsplib.primitives.state import GroupState
 from bsplib.transfers import operations
 from bsplib.transfers.place import Array
 
-_WORD = 8
-"""Bytes that an element counts where all processes have to choose alike: dtypes may differ."""
 _MOST_FORMS = 256
 """Greatest number of forms of values whose recipes are remembered: a program may use a new shape in
 each call."""
@@ -462,13 +461,13 @@ def _new_recipe(bsp: GroupState, operation: str, op: Any, x: Any) -> tuple[Recip
     if scalar is not None:
         scalar = operations.counted(scalar) if ufunc is np.add else scalar
         fold = Fold(operations.on_scalars(ufunc), ufunc, False)
-        recipe = _recipe(bsp, operation, fold, SCALARS, _WORD)
+        recipe = _recipe(bsp, operation, fold, SCALARS, WORD)
         if is_known:
             _remember(bsp, recipe, op, type(scalar))
         return recipe, scalar
     values = operations.counted(values) if ufunc is np.add else values
     fold = Fold(ufunc, ufunc, True)
-    recipe = _recipe(bsp, operation, fold, str(values.shape), values.size * _WORD)
+    recipe = _recipe(bsp, operation, fold, str(values.shape), values.size * WORD)
     _remember(bsp, recipe, op, values.shape)
     return recipe, values
 

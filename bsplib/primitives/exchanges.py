@@ -14,6 +14,7 @@ from bsplib.core.values import may_overlap
 from bsplib.errors import BspError, UsageError
 from bsplib.primitives import blocks
 from bsplib.primitives.collective_mail import (
+    WORD,
     all_others,
     copied,
     header_of,
@@ -44,8 +45,6 @@ from bsplib.transfers.place import Array
 
 _PIECE = "piece"
 """The header of a message with a piece of a value."""
-_WORD = 8
-"""Bytes of a number of Python's own."""
 _Value = TypeVar("_Value")
 
 
@@ -674,7 +673,7 @@ def _takes_two_stages(bsp: GroupState, data: Any, stages: int | None) -> bool:
     """Tell whether a broadcast takes two stages, as the program or the Machine has chosen."""
     if stages is not None or bsp._nprocs < 3:
         return stages == 2
-    nbytes = len(data) if type(data) is bytes else getattr(data, "nbytes", _WORD)
+    nbytes = len(data) if type(data) is bytes else getattr(data, "nbytes", WORD)
     return bsp.machine.two_stages_pay(nbytes, bsp._nprocs)
 
 

@@ -22,7 +22,7 @@ from bsplib.backends.mpi.launcher_environment import most_direct
 from bsplib.backends.mpi.receiving import Inbox, Inflow, Post
 from bsplib.backends.mpi.same_host import Inside
 from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Sends
-from bsplib.backends.mpi.waiting import LastLooks, RankWait, polls_of
+from bsplib.backends.mpi.waiting import NAP_S, LastLooks, RankWait, polls_of
 
 MOST_AHEAD = 64
 """Oblivious posts that a rank sends to another one which has not read them."""
@@ -449,9 +449,6 @@ class Link:
 # PROTOCOL.md, section *After a failed run*, argues why that is right.
 
 
-_NAP_S = 5e-5
-
-
 def drain(
     comm: MPI.Intracomm, heads: Mapping[int, MPI.Prequest], is_complete: Callable[[], bool]
 ) -> None:
@@ -476,7 +473,7 @@ def drain(
         is_done = is_complete() and MPI.Request.Testall(last)
         if is_done and not of_heads and not of_others:
             return
-        time.sleep(_NAP_S)
+        time.sleep(NAP_S)
 
 
 def _took_last_head(receive: MPI.Prequest) -> bool:

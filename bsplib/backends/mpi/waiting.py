@@ -20,7 +20,7 @@ _POLLS_ON_OWN_CORE = 200
 """The same where each rank has a core: half a millisecond."""
 _YIELDS = 100
 """Pauses in which a rank only gives way, before it naps."""
-_NAP_S = 2e-5
+NAP_S = 2e-5
 """A nap takes 50 µs more where the system groups its timers."""
 _SHARE = 1 / 50
 """Part of the time that a rank has waited for others that its next nap lasts: it uses hardly any
@@ -80,7 +80,7 @@ class RankWait:
         self._last_looks = last_looks
         self._looks = -polls
         self._only_waits = only_waits
-        self._nap_s = _NAP_S
+        self._nap_s = NAP_S
         self._began = 0.0
         self._look_at = 0.0
         self._ask_at = 0.0
@@ -115,7 +115,7 @@ class RankWait:
             self._began = now
             self._look_at, self._ask_at = now + LOOK_S, now + ASK_S
         if self._only_waits:
-            self._nap_s = min(max(_NAP_S, (now - self._began) * _SHARE), _MOST_NAP_S)
+            self._nap_s = min(max(NAP_S, (now - self._began) * _SHARE), _MOST_NAP_S)
         if now < self._look_at:
             return False
         self._look_at = now + LOOK_S
