@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from bsplib.profiler._numbering import greatest_rows
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -177,7 +175,7 @@ class TableBySuperstep(BySuperstep):
         record = np.empty(self.count, np.int64)
         record[: self.before] = values[:first].argmax() if first else 0
         at = record[self.before :]
-        at[:] = greatest_rows(table)
+        at[:] = table.argmax(axis=0)
         at *= self.steps
         at += np.arange(first, first + self.steps)
         return record

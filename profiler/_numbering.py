@@ -15,8 +15,6 @@ from numpy.typing import DTypeLike, NDArray
 Ints = NDArray[np.int64]
 
 _TABLE_PER_ROW = 4
-_FEW_ROWS = 64
-"""With more rows numpy finds the greatest of a column faster than a loop over them."""
 
 
 def is_small(table: float, rows: int) -> bool:
@@ -95,23 +93,6 @@ def grouped_sums(place: Ints, rows: Iterable[NDArray[Any]], count: int) -> NDArr
         begins = starts(place)
         return np.stack([np.add.reduceat(values, begins, dtype=np.float64) for values in rows])
     return np.stack([np.bincount(place, values, count) for values in rows]).astype(np.float64)
-
-
-def greatest_rows(table: NDArray[Any]) -> Ints:
-    """Return for each column of a table which row has its greatest value; of equals the first.
-
-    For few rows this takes a fraction of the time of ``argmax``, which looks at one column after
-    another.
-    """
-    if len(table) > _FEW_ROWS:
-        found: Ints = table.argmax(axis=0)
-        return found
-    at = np.zeros(table.shape[1], np.int64)
-    most = table[0].copy()
-    for number, row in enumerate(table[1:], start=1):
-        at[row > most] = number
-        np.maximum(most, row, out=most)
-    return at
 
 
 def finder(keys: Ints, end: int) -> Callable[[Ints], Ints]:

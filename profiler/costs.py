@@ -106,11 +106,6 @@ GROUPS = "groups"
 """Name under which the columns of the groups are kept; windows of a run share them."""
 
 
-def group_sizes(run: Run) -> NDArray[np.int64]:
-    """Return the number of processes of each group."""
-    return group_columns(run).size
-
-
 def record_around(run: Run) -> NDArray[np.int64]:
     """Return for each record of a sub-group the record of the same process that it is inside of.
 

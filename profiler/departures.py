@@ -90,8 +90,8 @@ class Departures:
         return replace(self.of(farthest[first][order]), count=count[order])
 
 
-def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  # noqa: E741  # the name in the field
-    """Return how far each superstep departs from ``g h + l``.
+def summed_up(run: Run, g: float, l: float, rule: str = "max") -> DepartureSums:  # noqa: E741
+    """Return how far each superstep of a run departs from ``g h + l``, and the sums of that.
 
     Args:
         run: the run.
@@ -99,11 +99,6 @@ def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  
         l: seconds for each superstep.
         rule: h of a process: ``max`` or ``sum`` of the bytes in and the bytes out.
     """
-    return summed_up(run, g, l, rule).rows()
-
-
-def summed_up(run: Run, g: float, l: float, rule: str = "max") -> DepartureSums:  # noqa: E741
-    """Return the departures of a run and their sums, as :func:`departures` describes it."""
     sums = DepartureSums(run, g, l, rule)
     hand_out(run, sums.add)
     return sums
@@ -114,7 +109,7 @@ MOST_KEPT = 40_000
 
 
 class DepartureSums:
-    """Takes in the windows of a run for :func:`departures`, which describes the arguments."""
+    """Takes in the windows of a run for :func:`summed_up`, which has the arguments."""
 
     def __init__(self, run: Run, g: float, l: float, rule: str = "max") -> None:  # noqa: E741  # the name in the field
         self._prices = g, l, rule

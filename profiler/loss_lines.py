@@ -16,7 +16,7 @@ import numpy as np
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler._numbering import preceding, rank_in_place
-from bsplib.profiler.costs import group_sizes
+from bsplib.profiler.costs import group_columns
 from bsplib.profiler.kinds import MOST, PICKLING, SYSTEM
 from bsplib.profiler.lines import LinePlace, places_of
 from bsplib.profiler.paths import ranks
@@ -159,7 +159,7 @@ class LossWindow:
         if len(run.groups) > 1 and not run.is_interleaved:
             self.step = ranks(run)[0].copy()
             self.steps = len(rank_in_place(self.step))
-        sizes = group_sizes(run)[records["group"]] if run.is_interleaved else run.nprocs
+        sizes = group_columns(run).size[records["group"]] if run.is_interleaved else run.nprocs
         self.size: Ints = np.broadcast_to(np.asarray(sizes), len(self.step))
         """Among how many processes the work of each record can be shared."""
         self.system = np.zeros(len(self.step))

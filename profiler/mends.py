@@ -17,7 +17,7 @@ from bsplib.profiler._numbering import stable_order, starts
 from bsplib.profiler.costs import (
     by_superstep,
     communication_ns,
-    group_sizes,
+    group_columns,
     without_core_ns,
 )
 
@@ -176,7 +176,10 @@ class LossRows:
 
 def excess_bytes(account: Account) -> list[Floats]:
     """Return by how much the bytes out of and into each record exceed the mean of its superstep."""
-    by, sizes = by_superstep(account.run), group_sizes(account.run)[account.run.records["group"]]
+    by, sizes = (
+        by_superstep(account.run),
+        group_columns(account.run).size[account.run.records["group"]],
+    )
     return [
         (values - by.spread(by.sums(values)) / sizes).clip(min=0) for values in account.h_out_and_in
     ]
@@ -253,7 +256,7 @@ def _two_stages(loss: LossRows) -> Saved:
     of g n (p - 1). Where h counts bytes in and out, the exchange costs twice as much.
     """
     account, records = loss.account, loss.records
-    size = group_sizes(account.run)[records["group"]]
+    size = group_columns(account.run).size[records["group"]]
     h_out, h_in = account.h_out_and_in
     if account.run.is_interleaved:
         return loss.nothing(), loss.nothing()

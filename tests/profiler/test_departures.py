@@ -4,7 +4,7 @@ import pytest
 
 from bsplib.profiler import departures as departing
 from bsplib.profiler import window
-from bsplib.profiler.departures import departures, summed_up
+from bsplib.profiler.departures import summed_up
 from bsplib.recording import tables
 from bsplib.sync_kinds import Kind
 
@@ -21,7 +21,7 @@ def steps(script):
 
 
 def test_the_prediction_is_g_h_plus_l(steps):
-    found = departures(steps, g=1e-9, l=10e-9)
+    found = summed_up(steps, g=1e-9, l=10e-9).rows()
     assert found.h.tolist() == [8, 20, 20]
     assert found.predicted_s == pytest.approx([18e-9, 30e-9, 30e-9])
     assert found.over_s == pytest.approx([0, 0, 100e-9])
@@ -34,7 +34,9 @@ def test_a_superstep_names_where_the_process_with_the_greatest_h_ended_it(script
         places[sender] = "main much"
         program.step(places, puts=[(sender, 0, 4), (sender, 0, 4), (sender, 3 - sender, 4)])
     callgraph = program.reading().callgraph
-    leaves = [callgraph.origins[at].chain[-2] for at in departures(callgraph.run, 0, 0).origin]
+    leaves = [
+        callgraph.origins[at].chain[-2] for at in summed_up(callgraph.run, 0, 0).rows().origin
+    ]
     assert [callgraph.graph.nodes[leaf]["node"].name for leaf in leaves] == ["much", "much"]
 
 

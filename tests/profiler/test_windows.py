@@ -13,7 +13,7 @@ import bsplib
 from bsplib.errors import TraceError
 from bsplib.profiler import loss_records, paths, window
 from bsplib.profiler.book import Book
-from bsplib.profiler.departures import departures
+from bsplib.profiler.departures import summed_up
 from bsplib.profiler.picture import picture_of
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.rates import Rates
@@ -87,7 +87,7 @@ def test_a_picture_and_traffic_of_many_windows_are_those_of_one(script, data, ro
         picture = picture_of(Book(run, Rates(g=1e-9, l=1e-9)), most_rows=most_rows)
         by_superstep = picture.by_superstep(0, picture.steps.count, 5)
         by_time = picture.by_time(0, picture.steps.ended_ns, 7)
-        points = departures(run, 1e-9, 1e-9).thinned()
+        points = summed_up(run, 1e-9, 1e-9).rows().thinned()
         pieces = [vars(each) for each in (by_superstep, by_time, points)]
         return [*pieces, vars(matrix_of(run, run.records["pid"] > 0))]
 
