@@ -316,12 +316,6 @@ def message_bytes(pattern: str, h: int, nprocs: int) -> int:
     return h if pattern in ("exchange", "ping-pong") else h // (nprocs - 1)
 
 
-def relation(pattern: str, h: int, nprocs: int) -> int:
-    """Return the h of a pattern whose messages have :func:`message_bytes`: h rounded down."""
-    size = message_bytes(pattern, h, nprocs)
-    return size if pattern in ("exchange", "ping-pong") else size * (nprocs - 1)
-
-
 def communicate(bsp: Group, pattern: str, source: NDArray[np.uint8], h: int) -> None:
     """Read the messages of the last superstep in place, and send those of a pattern."""
     while bsp.hpmove() is not None:
