@@ -27,7 +27,7 @@ def whole(program, rates=FREE):
     return {name: ns for name, ns in Book(program.run(), rates).whole().items() if ns}
 
 
-@examples(30, suppress_health_check=list(HealthCheck))
+@examples(16, suppress_health_check=list(HealthCheck))
 @given(random_programs())
 def test_nothing_is_unexplained_on_virtual_processors(program):
     _, run = record(program, "sim", body=charging_main)

@@ -76,7 +76,7 @@ def check_graph(book, run):
             assert np.array_equal(np.sum(callers, axis=0), time.parts)
 
 
-@examples(60)
+@examples(40)
 @given(st.data())
 def test_the_book_of_any_run_adds_up_at_any_rates(script, data):
     run = data.draw(programs(script, one_stack=False)).run()

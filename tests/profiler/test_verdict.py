@@ -232,7 +232,7 @@ def test_a_sentence_with_all_its_parts_is_short(script):
         assert len(loss.text.partition("; ")[0].split()) <= MOST_WORDS, loss.text
 
 
-@examples(25)
+@examples(16)
 @given(st.data())
 def test_sentences_about_any_run_are_short_and_what_is_lost_adds_up(script, data):
     book = book_graph(data.draw(programs(script, one_stack=False)).reading().callgraph)
