@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bsplib import call_site
 from bsplib.core.sampling import CUT, Place, Sampler
-from bsplib.recording.records import MAX_NUMBER, SAMPLE, Doing, Frame, Stack
+from bsplib.recording.records import MAX_NUMBER, SAMPLE, Doing, Frame, Stack, shortened
 from bsplib.recording.spool import Spool
 
 BY_STATE = (Doing.COMPUTING, Doing.BLOCKED, Doing.NO_CORE)
@@ -74,7 +74,7 @@ class LineSampler:
             doing = Doing.CALL if is_call else BY_STATE[tick.state]
             moment = tick.time - self._began_ns
             rows.append((moment, number, doing, tick.spent, tick.system))
-        self._spool.define_samples(numbers, rows)
+        self._spool.define("samples", [[*map(shortened, numbers)], rows], is_needed=False)
 
     def _stack_of(self, places: list[Place]) -> tuple[Stack, bool]:
         """Return a stack from ``main`` down, and whether it is inside a communication call.
@@ -166,7 +166,7 @@ def samples_of(
 
     Args:
         pid: the process.
-        told: what it has told by :meth:`bsplib.recording.spool.Spool.define_samples`.
+        told: what it has told of them; see :meth:`bsplib.recording.spool.Spool.define`.
         stacks: the number in the run of each stack that its samples name.
         records: returns the records of the process; called only if it was sampled.
 

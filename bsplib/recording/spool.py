@@ -21,7 +21,7 @@ import errno
 import json
 import mmap
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from struct import Struct
 from typing import Any, BinaryIO
@@ -31,7 +31,7 @@ import numpy as np
 from bsplib.call_site import is_of_handler
 from bsplib.core.log import HEADER_BYTES, Rows
 from bsplib.recording.packing import packed
-from bsplib.recording.records import RECORD, TRAFFIC, Stack, shortened
+from bsplib.recording.records import RECORD, TRAFFIC
 
 HEADER = Struct("<QQ")
 """Beginning of a table: the number of complete rows; and, in the lower half, the ``errno`` of the
@@ -194,35 +194,24 @@ class Spool:
         self.traffic.close()
         self._close_definitions()
 
-    def define_samples(self, stacks: Iterable[Stack], samples: Sequence[Sequence[int]]) -> None:
-        """Say what was sampled, once, at the end; without space for it the records are kept.
-
-        Args:
-            stacks: from ``main`` to the line that was executed.
-            samples: the fields of ``SAMPLE`` of each, from ``time`` on; its ``stack`` is a position
-                in ``stacks``.
-        """
-        if self._definitions is None:  # recording has stopped
-            return
-        try:
-            append(self._definitions, _line("samples", [[*map(shortened, stacks)], samples]))
-        except (OSError, MemoryError) as error:
-            _raise_of_handler(error)
-
-    def define(self, what: str, value: Any) -> None:
+    def define(self, what: str, value: Any, *, is_needed: bool = True) -> None:
         """Say something of the process that the trace has; see ``collect._AboutProcess.add``.
 
         Args:
             what: ``stack`` or ``group``, whose numbers are the count of those that were defined
-                before; ``host``, ``measured``, ``noted``, ``imports`` or ``blocks``.
+                before; ``host``, ``measured``, ``noted``, ``imports``, ``blocks``; or
+                ``samples``: a list of stacks, and the fields of ``SAMPLE`` of each, from
+                ``time`` on, whose ``stack`` is a position in that list.
             value: in values of JSON.
+            is_needed: without space for it, recording stops.
         """
-        if self._definitions is None:
+        if self._definitions is None:  # recording has stopped
             return
         try:
             append(self._definitions, _line(what, value))
-        except OSError as error:
-            self.stop(error)  # also after an error of a handler: it may be defined or not
+        except (OSError, MemoryError) as error:
+            if is_needed:
+                self.stop(error)  # also after an error of a handler: it may be defined or not
             _raise_of_handler(error)
 
     def stop(self, error: BaseException) -> None:

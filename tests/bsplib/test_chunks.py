@@ -233,7 +233,7 @@ def interrupted():
     "act",
     [
         lambda spool: spool.define("stack", SAMPLED),
-        lambda spool: spool.define_samples([SAMPLED], [(5, 0, 0, 1, 0)]),
+        lambda spool: spool.define("samples", [[SAMPLED], [(5, 0, 0, 1, 0)]], is_needed=False),
     ],
 )
 def test_what_a_handler_raises_while_the_spool_writes_reaches_the_program(
@@ -271,7 +271,7 @@ def test_where_samples_cannot_be_written_the_records_are(tmp_path, monkeypatch):
     spool = write(tmp_path, 3)
     with monkeypatch.context() as patch:
         patch.setattr(spool, "_definitions", Full())
-        spool.define_samples([SAMPLED], [(5, 0, 0, 1, 0)])
+        spool.define("samples", [[SAMPLED], [(5, 0, 0, 1, 0)]], is_needed=False)
     spool.close()
     run = collected(tmp_path)
     assert len(run.records) == 3
@@ -290,7 +290,9 @@ def test_samples_that_are_none_are_a_sentence(tmp_path, told):
 def test_samples_during_a_sync_are_waiting(tmp_path):
     spool = write(tmp_path, 2)
     times = [1, 2, 3, 4, 11, 12, 13, 14]
-    spool.define_samples([SAMPLED], [(time, 0, Doing.BLOCKED, 1, 0) for time in times])
+    spool.define(
+        "samples", [[SAMPLED], [(time, 0, Doing.BLOCKED, 1, 0) for time in times]], is_needed=False
+    )
     spool.close()
     waiting = collected(tmp_path).samples["doing"] == Doing.WAITING
     assert np.array(times)[waiting].tolist() == [2, 3, 12, 13]

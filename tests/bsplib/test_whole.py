@@ -40,7 +40,9 @@ def write(folder, pid, count):
     spool.define("noted", {"began": 1000, "started": 100, "ready": 900, "finished": 5000})
     spool.define("measured", {"cpu": "", "ready": "no file"})
     samples = [(20 + at, at % 3, at % 3, 7, 2) for at in range(count)]
-    spool.define_samples([(FRAMES[(at + pid) % 3],) for at in range(3)], samples)
+    spool.define(
+        "samples", [[(FRAMES[(at + pid) % 3],) for at in range(3)], samples], is_needed=False
+    )
     rows = spool.records.rows
     for number in range(count):
         if number % 4 == 0:
