@@ -34,6 +34,7 @@ _MOST_SUPERSTEPS = 1 << 31
 class ShmPort(Port):
     """The connection of one process to the others of a group, over shared memory."""
 
+    meeting: SharedMeeting
     MEETING: ClassVar[type[SharedMeeting]] = SharedMeeting
     OBLIVIOUS: ClassVar[type[Oblivious]] = Oblivious
 

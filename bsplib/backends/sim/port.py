@@ -116,6 +116,9 @@ class SimPort(Port):
         key: number and sub-group of each partition that led to the group; empty for the root.
     """
 
+    meeting: VirtualMeeting
+    clock: Clock
+
     def __init__(
         self,
         world: World,
@@ -129,7 +132,7 @@ class SimPort(Port):
         self.members = members
         self._world = world
         self._process = process
-        self.clock: Clock = process.clock
+        self.clock = process.clock
         self.now = self.clock.now
         self.staging = self
         self._key = key

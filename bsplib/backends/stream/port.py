@@ -128,9 +128,10 @@ class Mail:
         sources: dict[Any, int | None] = {stream: pid for pid, stream in self._others.items()}
         sources[self._caller] = None
         while sources:
-            for stream in wait(list(sources)):
+            ready: list[Any] = wait(list(sources))
+            for stream in ready:
                 try:
-                    letter = stream.recv()  # type: ignore[union-attr]  # all are streams
+                    letter = stream.recv()
                 except (EOFError, OSError):
                     if sources.pop(stream) is None:
                         self._caller_ended()

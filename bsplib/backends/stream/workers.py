@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from multiprocessing.connection import wait
+from typing import Any
 
 from bsplib.backends.launching import Death, Ended, OpenPort, Tell
 from bsplib.backends.members import Whereabouts
@@ -56,7 +57,8 @@ class Workers:
         self._status = status
 
     def news(self, timeout: float) -> dict[int, Ended | Death]:
-        ready = wait(list(self.missing.values()), timeout)  # so are those of processes that died
+        streams: list[Any] = list(self.missing.values())
+        ready = wait(streams, timeout)  # so are those of processes that died
         found = {pid: self._outcome(pid) for pid, each in self.missing.items() if each in ready}
         outcomes = {pid: outcome for pid, outcome in found.items() if outcome is not None}
         for pid in outcomes:
