@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
+import threading
 from contextvars import copy_context
 from types import SimpleNamespace
 
@@ -10,6 +14,8 @@ from click.testing import CliRunner
 
 import bsplib
 from bsplib.backends import table
+from bsplib.backends.base import Stopped
+from bsplib.backends.stream.port import Mail
 from bsplib.running import options
 from bsplib.tools.cli import main as bsp_main
 
@@ -63,6 +69,37 @@ def test_a_mismatch_names_lines_of_the_program_and_none_of_the_backend():
         run(main)
     assert "test_backends.py:" in str(raised.value)
     assert "pipes_backend.py" not in str(raised.value)
+
+
+def test_a_process_that_is_killed_closes_its_streams_and_is_named():
+    def main(bsp):
+        if bsp.pid == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        bsp.sync()
+
+    with pytest.raises(bsplib.ProcessDiedError, match=r"^process 1 was killed by SIGKILL"):
+        run(main)
+
+
+def test_a_run_over_streams_that_takes_too_long_is_ended():
+    def main(bsp):
+        while bsp.pid == 0:
+            bsp.sync()
+        while True:
+            pass
+
+    with pytest.raises(bsplib.RunTimeoutError, match=r"longer than timeout=0.5 seconds"):
+        run(main, timeout=0.5)
+
+
+def test_a_process_that_outlives_its_caller_stops_where_it_waits():
+    caller, ours = multiprocessing.Pipe()
+    noted = threading.Event()
+    mail = Mail({}, ours, noted.set)
+    caller.close()
+    with pytest.raises(Stopped):
+        mail.wait(lambda: False, lambda: None)
+    assert noted.is_set()
 
 
 @pytest.fixture

@@ -133,14 +133,15 @@ class Mail:
                 try:
                     letter = stream.recv()
                 except (EOFError, OSError):
-                    if sources.pop(stream) is None:
-                        self._caller_ended()
-                    continue
+                    if sources.pop(stream) is not None:
+                        continue
+                    self._caller_ended()
+                    letter = None  # nobody else stops this process now
                 with self.came:
-                    self._keep(sources[stream], letter)
+                    self._keep(sources.get(stream), letter)
                     self.came.notify_all()
 
-    def _keep(self, pid: int | None, letter: Letter) -> None:
+    def _keep(self, pid: int | None, letter: Any) -> None:
         if pid is None:
             self._is_stopped = True
         elif letter.kind == "left":
