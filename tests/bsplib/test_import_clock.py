@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from contextlib import contextmanager
 from importlib.util import LazyLoader, find_spec, module_from_spec, spec_from_loader
 from pathlib import Path
@@ -153,6 +154,22 @@ def test_a_loader_of_several_modules_loads_them_as_without_the_clock(clock):
     assert vars(finder) == {"sources": finder.sources}
     for name in finder.sources:
         del sys.modules[name]
+
+
+class OldFinder:
+    """Finds nothing, in the way of Python 3.3."""
+
+    def find_module(self, name, path=None):
+        return None
+
+
+def test_where_a_finder_of_the_program_is_an_old_one_imports_go_on_as_without_the_clock(
+    module, clock
+):
+    with asked_second(OldFinder()), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImportWarning)
+        importlib.import_module(module("plain_made", ""))
+    assert not clock.found
 
 
 def test_imports_of_other_threads_are_not_noted(module, clock):

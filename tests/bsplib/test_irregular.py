@@ -108,6 +108,18 @@ def test_put_at_copies_at_the_call(bsp):
     assert x.tolist() == list(range(500))
 
 
+def test_a_hundred_thousand_words_go_in_one_call(bsp):
+    count = 100_000
+    x = bsp.zeros(count, np.int32)
+    rng = np.random.default_rng(5)
+    order = rng.permutation(count)
+    bsp.put_at(rng.integers(bsp.nprocs, size=count)[order], order, order, x)
+    bsp.sync()
+    there = np.flatnonzero(x)
+    assert (x[there] == there).all()
+    assert bsp.allreduce(there.size) == count - 1  # a zero is written, too
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_indices_count_in_c_order_whatever_the_array_is_like(run, order):
     def main(bsp):
@@ -185,6 +197,14 @@ def test_a_process_without_the_array_may_write_into_those_of_others(run, nprocs)
     results = run(main)
     assert results[0] == ([0], None)
     assert results[1] == ([0], [pid + 1 for pid in range(nprocs)] + [0] * (9 - nprocs))
+
+
+@pytest.mark.procs(least=2)
+@pytest.mark.raises(bsplib.RegistrationError, match="put_at: process 1 registered None there")
+def test_a_process_that_registered_none_cannot_be_written_to(bsp):
+    x = bsp.push_reg(None if bsp.pid == 1 else np.zeros(4))
+    bsp.sync()
+    bsp.put_at([0, 1], 0, 1.0, x)
 
 
 # -- get_at -------------------------------------------------------------------------------------

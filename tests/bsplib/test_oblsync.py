@@ -293,6 +293,15 @@ def test_a_put_beyond_a_new_array_is_an_error_in_an_oblivious_superstep_too(bsp)
     bsp.oblsync(1 if bsp.pid == 1 else 0)
 
 
+@pytest.mark.procs(least=2)
+@pytest.mark.raises(bsplib.BoundsError, match=r"^put: ")
+def test_an_index_beyond_a_new_array_is_an_error_in_an_oblivious_superstep_too(bsp):
+    x = bsp.zeros((9, 2) if bsp.pid == 0 else (3, 2))
+    if bsp.pid == 0:
+        bsp.put(1, 5, x[2:5, 1])
+    bsp.oblsync(1 if bsp.pid == 1 else 0)
+
+
 def test_a_message_too_many_is_found_by_the_next_oblsync():
     """PROTOCOL.md: a process looks at the posts that came late before its next post."""
     has_ended, has_posted = os.pipe(), os.pipe()

@@ -451,6 +451,14 @@ def test_an_index_that_is_not_basic_is_an_error(run, primitive, index):
 
 
 @pytest.mark.procs(2)
+@pytest.mark.raises(bsplib.BspError, match=r"^put: ")
+def test_a_slice_without_a_step_is_an_error(bsp):
+    x = bsp.zeros(3)
+    bsp.sync()
+    bsp.put(0, 1, x, at=np.s_[0:2:0])
+
+
+@pytest.mark.procs(2)
 @pytest.mark.raises(
     bsplib.BoundsError, match=r"values of shape \(3,\) do not fit the shape \(2,\) that at="
 )
