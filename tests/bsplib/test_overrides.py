@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 import bsplib
 from bsplib.running import options
 from bsplib.running.options import current, override, overriding
@@ -27,6 +29,12 @@ def test_a_thread_that_a_script_starts_has_the_override():
     with overriding(nprocs=3):
         assert in_thread(count) == 3
     assert in_thread(count) == 1
+
+
+def test_an_override_ends_with_an_error_too():
+    with pytest.raises(ZeroDivisionError), overriding(nprocs=3):
+        raise ZeroDivisionError
+    assert count() == 1
 
 
 def test_an_inner_override_keeps_the_fields_that_it_does_not_name():

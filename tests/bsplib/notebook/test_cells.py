@@ -268,6 +268,14 @@ def test_a_mistake_is_shown_as_a_sentence(shell, cell, sentence):
 # -- the extension ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("line", ["%%bsp --nosuch", "%%bsp -n two", "%%bsp --backend nosuch"])
+def test_an_unknown_option_is_shown_as_a_sentence(shell, line):
+    done = shell(f"{line}\nbsp.sync()")
+    assert done.errors.startswith("UsageError: ")
+    assert done.errors.count("\n") <= 2
+    assert done.text == ""
+
+
 def test_unloading_ends_the_processes_and_takes_the_magic_away(shell):
     pids = shell("%%bsp -n 2\nimport os\nos.getpid()").result
     shell("%unload_ext bsplib")
