@@ -147,7 +147,7 @@ def test_a_key_filters_the_graph_and_r_resets_it(tab, broadcast_url, broadcast_t
 
 
 def test_the_graph_is_walked_by_arrow_keys_and_enter_selects(tab, broadcast_url, show):
-    open_graph(tab, broadcast_url, "metric=h-imb", show=show)
+    open_graph(tab, broadcast_url, "metric=h-imb", show=show, fresh=True)  # nothing was walked to
     tab.locator("#bar button").last.focus()
     focused = "document.activeElement.querySelector('.title')?.textContent"
     tab.locator(".node[tabindex='0']").focus()

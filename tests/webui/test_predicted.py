@@ -55,7 +55,7 @@ def seen(n, p):
 def made(**more):
     """Return a model of two cost centres."""
     observations = [seen(n, p) for n in SIZES for p in PROCESSES]
-    program = ObservedProgram(NODES, CHAINS, {}, frozenset(), frozenset(), observations)
+    program = ObservedProgram(NODES, CHAINS, frozenset(), frozenset(), observations)
     meta = {"program": "sort.py", "machine": asdict(HERE), "backend": "sim", **more}
     return learn_observed(program, len(observations), meta, {})
 
