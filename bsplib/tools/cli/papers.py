@@ -33,7 +33,7 @@ from bsplib.visible import as_command, visible_lines
 )
 @force_option
 @click.pass_context
-def command(context: click.Context, seeds: Path | None, **files: Any) -> None:
+def command(context: click.Context, /, seeds: Path | None, **files: Any) -> None:
     r"""Compute numbers of five papers, and print them beside those in print.
 
     Most are computed from constants that the papers print, the others from runs on virtual

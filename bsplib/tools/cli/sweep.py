@@ -142,8 +142,8 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     overrides = {"backend": backend, "machine": there, "timeout": check_timeout(timeout)}
     counts = (*map(int, known.get(NPROCS, ())), *([] if nprocs is None else [nprocs]))
     enter(backend, max(counts, default=None))
-    file, run = ready_to_run(command, script, arguments, is_module=is_module)
-    program = Program(script, file, run, arguments, nprocs, overrides)
+    file, execute = ready_to_run(command, script, arguments, is_module=is_module)
+    program = Program(script, file, execute, arguments, nprocs, overrides)
     leads = not backends.own_rank()
     name = script.rpartition(".")[2] if is_module else Path(script).stem
     folder = out or Path(f"{name}.sweep")
