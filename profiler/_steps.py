@@ -80,16 +80,18 @@ class StepIndex:
 
     def close(self) -> StepIndex:
         """Arrange what was found, when all windows have been added."""
-        nothing = np.zeros(0, np.int64)
-        self.number, self.at = map(
-            np.concatenate, zip((nothing, nothing), *self._gaps, strict=True)
-        )
-        """Numbers of the supersteps before which one is missing, and of the first one; and their
-        positions."""
-        self.first, begun, ended = np.array(self._windows, np.int64).T
+        gaps: Ints = np.concatenate([np.zeros((2, 0), np.int64), *self._gaps], axis=1)
+        windows: Ints = np.array(self._windows, np.int64).T
+        self.number: Ints = gaps[0]
+        """Numbers of the supersteps before which one is missing, and of the first one."""
+        self.at: Ints = gaps[1]
+        """Positions of these."""
+        self.first: Ints = windows[0]
         """Position of the first superstep of each window, and after the last one of all."""
-        self.begun, self.ended = begun[1:], ended[1:]
-        """When the last superstep that is not after a window began, and when it ended."""
+        self.begun: Ints = windows[1, 1:]
+        """When the last superstep that is not after a window began."""
+        self.ended: Ints = windows[2, 1:]
+        """When the last superstep that is not after a window ended."""
         return self
 
     def keep(self, run: Run) -> None:

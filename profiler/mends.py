@@ -176,10 +176,8 @@ class LossRows:
 
 def excess_bytes(account: Account) -> list[Floats]:
     """Return by how much the bytes out of and into each record exceed the mean of its superstep."""
-    by, sizes = (
-        by_superstep(account.run),
-        group_columns(account.run).size[account.run.records["group"]],
-    )
+    run, by = account.run, by_superstep(account.run)
+    sizes = group_columns(run).size[run.records["group"]]
     return [
         (values - by.spread(by.sums(values)) / sizes).clip(min=0) for values in account.h_out_and_in
     ]
