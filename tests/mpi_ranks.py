@@ -112,12 +112,12 @@ def ranks_of(mpi: Mpi, least: int = LEAST) -> Iterator[str]:
     def launch(work: Work, options: Options) -> Report:
         key = mpi.name, least, os.environ.get(DIRECT)
         ranks = _started.get("ranks") if _started.get("key") == key else None
-        if ranks is not None and ranks.size >= options.nprocs:
-            return ranks.run(work, options)
-        end()
-        _started["key"] = key
-        _started["ranks"] = Started(mpi, max(least, options.nprocs))
-        return _started["ranks"].run(work, options)
+        size = max(least, options.nprocs)
+        if ranks is None or ranks.size != size:  # many ranks that only wait would take the cores
+            end()
+            _started["key"] = key
+            ranks = _started["ranks"] = Started(mpi, size)
+        return ranks.run(work, options)
 
     def keep(options: Options) -> NothingKept:
         return NothingKept(lambda work, timeout: launch(work, options._replace(timeout=timeout)))
