@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Bools = NDArray[np.bool_]
     Saved = tuple[Floats, Floats]
+    """What each record takes less, in ns: before its arrival, and after its release."""
 
 
 class LossRows:

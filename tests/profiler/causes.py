@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler.graph_book import GraphBook
-    from bsplib.profiler.verdict import Sentence, Verdict
+    from bsplib.profiler.loss import Loss
+    from bsplib.profiler.verdict import Verdict
 
 ROUNDS = 20
 LONG_S = 0.02
@@ -449,7 +450,7 @@ def is_absent(cause: Cause, planted_s: float) -> bool:
     return cause.has_seconds and planted_s < LEAST_PLANTED_S
 
 
-def first_about(cause: Cause, verdict: Verdict) -> Sentence | None:
+def first_about(cause: Cause, verdict: Verdict) -> Loss | None:
     """Return the first sentence if it names the cause, at its line.
 
     Two causes that hide each other are of one size: either may be named first. That processes wait
@@ -480,5 +481,5 @@ def doubts_about(cause: Cause, book: GraphBook, planted_s: float) -> list[str]:
     return doubts
 
 
-def _names(cause: Cause, sentence: Sentence) -> bool:
+def _names(cause: Cause, sentence: Loss) -> bool:
     return sentence.kind == cause.kind and all(text in sentence.text for text in cause.texts)
