@@ -27,6 +27,7 @@ from bsplib.errors import TraceError
 from bsplib.recording.import_clock import is_import
 from bsplib.recording.lifetimes import Caller, Noted, lifetime_of
 from bsplib.recording.line_sampler import joined_samples, samples_of
+from bsplib.recording.packing import Chunk, Numbering, StoredTable, chunk_of, chunks_in
 from bsplib.recording.records import (
     FROM_SYSTEM,
     MAX_NUMBER,
@@ -43,13 +44,6 @@ from bsplib.recording.records import (
     waits_among,
 )
 from bsplib.recording.spool import CHUNKS, HEADER
-from bsplib.recording.stored import (
-    Numbering,
-    StoredChunk,
-    StoredTable,
-    chunk_of,
-    spooled_chunks,
-)
 from bsplib.recording.tables import RunTable
 from bsplib.recording.trace import write_trace
 from bsplib.recording.trace_document import TraceTooLongError, checked_reasons, group_in
@@ -233,7 +227,7 @@ class _AboutProcess:
 class _Spooled(NamedTuple):
     """A table of a process, as it is in its files."""
 
-    chunks: list[StoredChunk]
+    chunks: list[Chunk]
     rows: NDArray[np.void]
     """Those after the chunks."""
     reason: str
@@ -243,10 +237,10 @@ class _Spooled(NamedTuple):
         """Return all rows."""
         return np.concatenate([StoredTable(self.rows.dtype, self.chunks).whole(), self.rows])
 
-    def with_heads(self, numbering: int, base: int) -> Iterator[StoredChunk]:
+    def with_heads(self, numbering: int, base: int) -> Iterator[Chunk]:
         """Yield all rows as chunks with these numbers in their headers."""
         for chunk in self.chunks:
-            yield chunk._replace(head=chunk.head._replace(numbering=numbering, base=base))
+            yield chunk._replace(numbering=numbering, base=base)
         if len(self.rows):
             yield chunk_of(self.rows, numbering, base)
 
@@ -293,8 +287,8 @@ def _read_part(
 def _stored(parts: list[_Part]) -> tuple[RunTable, RunTable]:
     """Return the records and the traffic of all processes as the chunks that they have written."""
     numberings: dict[tuple[tuple[int, ...], ...], int] = {}
-    records: list[StoredChunk] = []
-    traffic: list[StoredChunk] = []
+    records: list[Chunk] = []
+    traffic: list[Chunk] = []
     base = 0
     for part in parts:
         positions = tuple(part.group_of), tuple(part.stack_of)
@@ -303,7 +297,7 @@ def _stored(parts: list[_Part]) -> tuple[RunTable, RunTable]:
             number = numberings.setdefault(positions, len(numberings) + 1)
         traffic += part.traffic.with_heads(0, base)
         records += (own := list(part.records.with_heads(number, 0)))
-        base += sum(chunk.head.rows for chunk in own)
+        base += sum(chunk.rows for chunk in own)
     listed: list[Numbering] = [
         {"group": np.array(of_group, np.int32), "stack": np.array(of_stack, np.int32)}
         for of_group, of_stack in numberings
@@ -346,7 +340,9 @@ def _read_table(path: Path, dtype: np.dtype[Any]) -> _Spooled:
     written, reason = word >> 32, word & (2**32 - 1)
     count = min(count, (len(raw) - HEADER.size) // dtype.itemsize)
     rows = np.frombuffer(raw, dtype, count, HEADER.size)
-    chunks = spooled_chunks(path.with_name(path.name + CHUNKS))
+    spooled = path.with_name(path.name + CHUNKS)
+    found = chunks_in(spooled.read_bytes() if spooled.exists() else b"", may_be_cut=True)
+    chunks = [chunk._replace(numbering=0, base=0) for chunk in found]  # those of the process
     if len(chunks) < written:
         raise ValueError(f"{len(chunks)} chunks of {written} are there")
     if len(chunks) > written:  # the process was killed before it could use the memory anew

@@ -1,4 +1,4 @@
-"""Chunks: successive rows of a table in few bytes, for the files of records and for traces.
+"""Chunks: successive rows of a table in few bytes, for files of records and traces; tables of them.
 
 A chunk is a header and a payload. The header is ``<4sIIIQ``: ``BSPC``; the number of rows;
 which numbering the rows have (0: that of the run; see ``bsplib.recording.trace``); the bytes of
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.errors import TraceError
-from bsplib.recording.tables import ROWS, constant
+from bsplib.recording.tables import ROWS, ArrayTable, Columns, RunTable, constant
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -46,21 +46,61 @@ _Column = NDArray[np.int64]
 _Columns = dict[str, _Column]
 
 
-class ChunkHead(NamedTuple):
-    """What the header of a chunk says."""
+Numbering = dict[str, NDArray[np.int32]]
+"""The positions in the run of the ``group`` and ``stack`` of a chunk, by the numbers in it."""
+
+
+class Chunk(NamedTuple):
+    """Rows as they stand in a file."""
 
     rows: int
+    """How many."""
     numbering: int
-    nbytes: int
-    """Bytes of the payload."""
     base: int
     """To be added to the field ``record`` of traffic."""
+    payload: bytes | memoryview
+
+    def whole(self) -> bytes:
+        """Return the header and the payload."""
+        header = HEADER.pack(MAGIC, self.rows, self.numbering, len(self.payload), self.base)
+        return b"".join((header, self.payload))
+
+
+def chunk_of(rows: NDArray[np.void], numbering: int = 0, base: int = 0) -> Chunk:
+    """Return rows as a chunk; at most ``ROWS``, and at least one."""
+    return Chunk(len(rows), numbering, base, payload_of(rows))
 
 
 def packed(rows: NDArray[np.void]) -> bytes:
     """Return rows as one chunk with the numbering of the run; see :func:`payload_of`."""
-    payload = payload_of(rows)
-    return HEADER.pack(MAGIC, len(rows), 0, len(payload), 0) + payload
+    return chunk_of(rows).whole()
+
+
+def chunks_in(content: bytes, *, may_be_cut: bool = False) -> Iterator[Chunk]:
+    """Yield the chunks of a file, or of a member of one.
+
+    Args:
+        content: of the file.
+        may_be_cut: the last chunk may be there in part; it is left out.
+
+    Raises:
+        TraceError: something else than chunks is there.
+    """
+    left = memoryview(content)
+    while left:
+        is_whole = len(left) >= HEADER.size
+        if is_whole:
+            magic, rows, numbering, nbytes, base = HEADER.unpack_from(left)
+            if magic != MAGIC or not 1 <= rows <= ROWS:
+                raise TraceError("a chunk has an impossible header")
+            left = left[HEADER.size :]
+            is_whole = nbytes <= len(left)
+        if not is_whole:
+            if may_be_cut:
+                return
+            raise TraceError("a chunk has an impossible header")
+        yield Chunk(rows, numbering, base, left[:nbytes])
+        left = left[nbytes:]
 
 
 def payload_of(rows: NDArray[np.void]) -> bytes:
@@ -172,18 +212,6 @@ def _narrowed(name: str, column: _Column, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def _too_great(name: str) -> TraceError:
     return TraceError(f"a chunk has a {name} that is too great for its field")
-
-
-def head_of(header: bytes) -> ChunkHead:
-    """Return what a header says.
-
-    Raises:
-        TraceError: it is no header.
-    """
-    magic, rows, numbering, nbytes, base = HEADER.unpack(header)
-    if magic != MAGIC or not 1 <= rows <= ROWS:
-        raise TraceError("a chunk has an impossible header")
-    return ChunkHead(rows, numbering, nbytes, base)
 
 
 def _content(payload: bytes | memoryview, count: int, dtype: np.dtype[Any]) -> memoryview:
@@ -307,3 +335,76 @@ def _shifted(column: _Column) -> _Column:
     before = np.zeros_like(column)
     before[1:] = column[:-1]
     return before
+
+
+# -- tables of chunks -----------------------------------------------------------------------------
+
+
+class StoredTable(RunTable):
+    """A table whose rows stay packed until they are asked for.
+
+    Args:
+        dtype: of the rows.
+        chunks: that have them.
+        numberings: those of the chunks, from 1 on.
+    """
+
+    def __init__(
+        self,
+        dtype: np.dtype[np.void],
+        chunks: list[Chunk],
+        numberings: list[Numbering] | None = None,
+    ) -> None:
+        self._chunks = chunks
+        self.dtype = dtype
+        self.numberings = numberings or []
+        self.bounds = np.cumsum([0, *(chunk.rows for chunk in chunks)]).tolist()
+
+    def __reduce__(self) -> tuple[type[ArrayTable], tuple[NDArray[np.void]]]:
+        return ArrayTable, (self.whole(),)
+
+    def read(self, number: int, names: Iterable[str] | None = None) -> Columns:
+        """See :meth:`RunTable.read`; groups, stacks and records have their positions in the run."""
+        chunk = self._chunks[number]
+        fields = unpacked_columns(chunk.payload, chunk.rows, self.dtype, names)
+        if chunk.base and "record" in fields:
+            fields["record"] += chunk.base
+        if chunk.numbering:
+            for name, positions in self.numberings[chunk.numbering - 1].items():
+                if name in fields:
+                    fields[name] = _renumbered(name, fields[name], positions)
+        return Columns(fields, chunk.rows)
+
+    def whole(self) -> NDArray[np.void]:
+        rows = np.empty(len(self), self.dtype)
+        for first, columns in self.chunks():
+            part = rows[first : first + len(columns)]
+            for name, values in columns.fields.items():
+                part[name] = values
+        rows.setflags(write=False)
+        return rows
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the chunks as they stand in a file."""
+        return (chunk.whole() for chunk in self._chunks)
+
+
+def _renumbered(name: str, values: NDArray[Any], positions: NDArray[np.int32]) -> NDArray[np.int32]:
+    if values.min() < 0 or values.max() >= len(positions):
+        raise TraceError(f"a chunk has a {name} that its numbering does not have")
+    found: NDArray[np.int32] = positions[values]
+    return found
+
+
+def pieces_of(table: RunTable) -> Iterator[bytes]:
+    """Yield the bytes of the chunks of a table; those that are stored stay as they are."""
+    if isinstance(table, StoredTable):
+        return table.pieces()
+    rows = table.whole()
+    return (packed(rows[first : first + ROWS]) for first in range(0, len(rows), ROWS))
+
+
+def numberings_in(table: RunTable) -> list[list[list[int]]]:
+    """Return the numberings of the chunks of a table for JSON: positions of groups and stacks."""
+    numberings = table.numberings if isinstance(table, StoredTable) else []
+    return [[of["group"].tolist(), of["stack"].tolist()] for of in numberings]

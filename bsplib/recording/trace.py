@@ -33,21 +33,13 @@ import struct
 import zipfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bsplib.errors import TraceError
 from bsplib.output_file import TRACE, special_kind, written_whole
+from bsplib.recording.packing import Numbering, StoredTable, chunks_in, pieces_of
 from bsplib.recording.plausibility import check_records, check_samples, check_traffic, check_waits
 from bsplib.recording.records import MAX_NUMBER, RECORD, SAMPLE, TRAFFIC, WAIT, Run, RunHead, Trace
-from bsplib.recording.stored import (
-    HeldFile,
-    Numbering,
-    StoredChunk,
-    StoredTable,
-    TraceFile,
-    pieces_of,
-    stored_chunks,
-)
 from bsplib.recording.tables import ArrayTable
 from bsplib.recording.trace_document import (
     MAX_JSON_BYTES,
@@ -71,9 +63,6 @@ if TYPE_CHECKING:
 
 _MOST_SHORTENED = 2**16
 """More times longer than its chunks no table can be: they have headers."""
-_LOCAL_HEADER = struct.Struct("<26sHH")
-"""What stands before the name and the content of a member; at the end the lengths of the name
-and of further fields."""
 OPTIONAL = {"samples": SAMPLE, "waits": WAIT}
 """The tables that a run need not have, and that are read as a whole."""
 _MOST_WHOLE = 2**20
@@ -152,7 +141,7 @@ def write_archive(path: Path, trace: Trace) -> None:
                         file.write(piece)
 
 
-def read_trace(path: str | os.PathLike[str], *, content: bytes | None = None) -> Trace:
+def read_trace(path: str | os.PathLike[str]) -> Trace:
     """Read a trace.
 
     Whatever the file contains, this returns a well-formed trace or raises TraceError. It
@@ -160,17 +149,16 @@ def read_trace(path: str | os.PathLike[str], *, content: bytes | None = None) ->
 
     Args:
         path: the file.
-        content: what the file has, where that is in memory; then nothing is opened.
 
     Returns:
-        The trace; its arrays are read-only. The records stay in the file, which stays open, until
-        they are asked for; damage is noticed now.
+        The trace; its arrays are read-only. The records stay packed until they are asked for;
+        damage is noticed now.
 
     Raises:
         TraceError: the file does not exist, is no trace, is damaged, or has another version.
     """
     try:
-        with _reader(Path(path), content) as reader:
+        with _reader(Path(path)) as reader:
             return reader.trace()
     except TraceError as error:
         raise TraceError(f"{path}: {error}.") from error
@@ -190,21 +178,17 @@ def read_heads(path: str | os.PathLike[str]) -> tuple[RunHead, ...]:
 
 
 @contextmanager
-def _reader(path: Path, content: bytes | None = None) -> Iterator[_Reader]:
+def _reader(path: Path) -> Iterator[_Reader]:
     """Open a trace; whatever is wrong with the file becomes a TraceError.
 
     The texts of errors continue a sentence that begins with the path.
     """
     try:
-        if content is None and not hasattr(os, "pread"):  # Windows, where no open file is replaced
-            with _opened(path) as opened:
-                content = opened.read()
-        if content is None:
-            file = TraceFile(_opened(path), str(path))
-        else:
-            file = HeldFile(content, str(path))
-        with zipfile.ZipFile(file.file) as archive:
-            yield _Reader(archive, file)
+        kind = "" if path.is_dir() else special_kind(path)
+        if kind:  # opening a pipe would wait for ever
+            raise TraceError(f"cannot be read: it is {kind}")  # noqa: TRY301  # as what follows
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            yield _Reader(archive, os.fstat(file.fileno()).st_size)
     except OSError as error:
         raise TraceError(f"cannot be read: {error.strerror or error}") from error
     except TraceError:
@@ -212,13 +196,6 @@ def _reader(path: Path, content: bytes | None = None) -> Iterator[_Reader]:
     except _DAMAGE as error:
         damaged = f": {error}" if "CRC" in str(error) else ""  # otherwise in words of zipfile
         raise TraceError(f"is no trace, or not a complete one{damaged}") from error
-
-
-def _opened(path: Path) -> BinaryIO:
-    kind = special_kind(path)
-    if kind and not path.is_dir():  # opening a pipe would wait for ever
-        raise TraceError(f"cannot be read: it is {kind}")
-    return path.open("rb")
 
 
 def memory_bytes() -> int:
@@ -231,9 +208,8 @@ def memory_bytes() -> int:
 class _Reader:
     """Reads the members of an archive, after a check that their sizes fit the file."""
 
-    def __init__(self, archive: zipfile.ZipFile, file: TraceFile) -> None:
+    def __init__(self, archive: zipfile.ZipFile, file_bytes: int) -> None:
         self._archive = archive
-        self._file = file
         self._numberings: list[Numbering] = []
         self._members = {info.filename: info for info in archive.infolist()}
         if len(self._members) != len(archive.infolist()):
@@ -242,7 +218,7 @@ class _Reader:
             if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
                 raise TraceError(f"member {reprlib.repr(info.filename)} is compressed")
         total = sum(info.file_size for info in self._members.values())
-        if total > (file_bytes := file.size()):
+        if total > file_bytes:
             raise TraceError(f"declares {total} bytes of content in a file of {file_bytes} bytes")
 
     def trace(self) -> Trace:
@@ -314,28 +290,18 @@ class _Reader:
         member = self._member(name)
         if count * dtype.itemsize > min(memory_bytes(), member.file_size * _MOST_SHORTENED):
             raise TraceError(f"{name} declares {count} rows in {member.file_size} bytes")
-        chunks: list[StoredChunk] = []
-        rows, at = 0, self._content_at(member)
-        with self._archive.open(member) as content:
-            for chunk in stored_chunks(self._file, content, at, member.file_size):
-                head = chunk.head
-                rows += head.rows
-                if rows > count:
-                    raise TraceError(f"{name} has more rows than the {count} declared")
-                if head.numbering > len(self._numberings) or head.base > MAX_NUMBER:
-                    raise TraceError(
-                        f"a chunk has the numbering {head.numbering}, base {head.base}"
-                    )
-                chunks.append(chunk)
+        chunks = []
+        rows = 0
+        for chunk in chunks_in(self._archive.read(member)):
+            rows += chunk.rows
+            if rows > count:
+                raise TraceError(f"{name} has more rows than the {count} declared")
+            if chunk.numbering > len(self._numberings) or chunk.base > MAX_NUMBER:
+                raise TraceError(f"a chunk has the numbering {chunk.numbering}, base {chunk.base}")
+            chunks.append(chunk)
         if rows != count:
             raise TraceError(f"{name} has {rows} rows, and not the {count} declared")
         return StoredTable(dtype, chunks, self._numberings)
-
-    def _content_at(self, member: zipfile.ZipInfo) -> int:
-        """Return where the content of a member begins in the file."""
-        before = self._file.peek(member.header_offset, _LOCAL_HEADER.size)
-        _, name, extra = _LOCAL_HEADER.unpack(before)
-        return member.header_offset + _LOCAL_HEADER.size + int(name) + int(extra)
 
     def _content(self, name: str, limit: int) -> bytes:
         """Return the bytes of one member; zipfile verifies their checksum."""

@@ -49,6 +49,7 @@ import numpy as np
 
 from bsplib.backends.members import Members, as_members
 from bsplib.errors import TraceError
+from bsplib.recording.packing import Numbering, numberings_in
 from bsplib.recording.records import (
     MAX_NUMBER,
     MAX_STACK,
@@ -63,7 +64,6 @@ from bsplib.recording.records import (
     Trace,
     shortened,
 )
-from bsplib.recording.stored import Numbering, numberings_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable

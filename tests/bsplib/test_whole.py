@@ -14,9 +14,9 @@ from bsplib.recording import collect as collecting
 from bsplib.recording import spool as spooling
 from bsplib.recording.collect import collect
 from bsplib.recording.lifetimes import Caller
+from bsplib.recording.packing import StoredTable
 from bsplib.recording.records import UNMEASURED, Frame, GroupInfo, Run, Trace, root_group
 from bsplib.recording.spool import Spool
-from bsplib.recording.stored import StoredTable
 from bsplib.recording.trace import read_trace, write_archive, write_trace
 from bsplib.sync_kinds import Kind
 

@@ -11,8 +11,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from bsplib.recording.packing import HEADER, MAGIC, zstd
-from bsplib.recording.stored import HeldFile, stored_chunks
+from bsplib.recording.packing import HEADER, MAGIC, chunks_in, zstd
 
 NUMBERS = (0, -1, 1, 2**31, 2**53, 2**64, -(2**63), 10**400, 1e308, float("nan"), float("inf"), 0.5)
 TEXTS = (
@@ -106,23 +105,22 @@ def changed_lines(data: bytes, draw: random.Random) -> bytes:
 
 def changed_chunks(member: bytes, draw: random.Random) -> bytes:
     """Change what a chunk of rows says, or its header, so that it can still be unpacked."""
-    file = HeldFile(member, "member")
-    found = stored_chunks(file, file.file, 0, len(member))
-    chunks = [(chunk.head, file.read(chunk)) for chunk in found]
+    chunks = [*chunks_in(member)]
     if not chunks:
         return member
     chosen = draw.randrange(len(chunks))
     whole = []
-    for place, (head, payload) in enumerate(chunks):
+    for place, chunk in enumerate(chunks):
+        payload = bytes(chunk.payload)
         if place == chosen:
             content = bytearray(zstd.decompress(payload))
             for _ in range(draw.choice((1, 1, 3))):
                 at = draw.randrange(len(content))
                 content[at] = draw.choice((0, 1, 2, content[at] ^ 1, 255, draw.getrandbits(8)))
-            payload = zstd.compress(content)  # noqa: PLW2901  # the chosen one is replaced
-        fields = [MAGIC, head.rows, head.numbering, len(payload), head.base]
+            payload = zstd.compress(content)
+        fields = [MAGIC, chunk.rows, chunk.numbering, len(payload), chunk.base]
         if place == chosen and draw.random() < 0.2:
-            fields[draw.randrange(1, 5)] = draw.choice((0, 1, 2, 2**31, head.rows + 1))
+            fields[draw.randrange(1, 5)] = draw.choice((0, 1, 2, 2**31, chunk.rows + 1))
         whole.append(HEADER.pack(*fields) + payload)
     return b"".join(whole)
 

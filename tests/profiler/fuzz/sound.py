@@ -20,8 +20,8 @@ from bsplib.profiler.export.table import FORMATS
 from bsplib.profiler.predict import model_of_traces, write_model
 from bsplib.profiler.predict.experiments import Passage
 from bsplib.record.join import join
+from bsplib.recording.packing import StoredTable, chunk_of
 from bsplib.recording.records import RECORD, SAMPLE, Doing, Trace
-from bsplib.recording.stored import StoredTable, chunk_of
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.tools.cli import main as bsp_command
 from bsplib.tools.pytest_plugin import BspTrace, _Baseline
