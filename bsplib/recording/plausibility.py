@@ -6,9 +6,8 @@ checks need little memory, however many records there are.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,14 +30,10 @@ from bsplib.recording.tables import (
     Columns,
     RunTable,
     ahead,
-    constant,
-    joined,
     values_of,
 )
 from bsplib.sync_kinds import Kind
 
-_MOST_CHUNKS = 64
-"""Chunks of records that are joined for a block of another table."""
 _TABLE = 2**16
 """Length that a table may have in any case; a longer one only in proportion to the file."""
 
@@ -99,7 +94,7 @@ def check_records(run: Run) -> Callers:
     membership = _Membership(run)
     time, superstep = _Rising(run.nprocs, 0), _Supersteps(run)
     ranges, opened = ChunkRanges(run, "records"), opening_steps(run)
-    faults, callers = ChunkRanges(run, "records", "faults"), Callers(run)
+    faults, callers = ChunkRanges(run, "records", "faults"), Callers()
     for block in _blocks("record", run.table("records")):
         greatest = block.check_ranges(ends)
         columns = block.columns
@@ -179,40 +174,23 @@ def check_samples(run: Run) -> None:
 
 
 class Callers:
-    """The group and the process of records, to which successive rows of traffic refer.
+    """The group and the process of records, to which rows of other tables refer."""
 
-    Of most chunks these are constants, which take no memory.
-    """
-
-    def __init__(self, run: Run) -> None:
-        self._bounds = run.table("records").bounds
-        self._chunks: list[Columns] = []
-        self._joined = lru_cache(1)(lambda first, end: joined(self._chunks[first:end]))
+    def __init__(self) -> None:
+        self._chunks: list[tuple[_Numbers, _Numbers]] = []
 
     def add(self, columns: dict[str, _Numbers]) -> None:
         """Take in the next chunk of records."""
-        fields = {name: columns[name] for name in _OF_CALLER}
-        self._chunks.append(Columns(fields, len(columns["pid"])))
+        self._chunks.append((columns["group"], columns["pid"]))
+
+    @cached_property
+    def _all(self) -> list[_Numbers]:
+        return [np.concatenate(parts) for parts in zip(*self._chunks, strict=True)]
 
     def of(self, rows: _Numbers) -> tuple[_Numbers, _Numbers]:
         """Return the group and the process of some records, by their positions."""
-        first = bisect_right(self._bounds, int(rows.min())) - 1
-        end = bisect_right(self._bounds, int(rows.max()))
-        if end - first > _MOST_CHUNKS:  # they are in no order: join all chunks once
-            first, end = 0, len(self._chunks)
-        found = self._joined(first, end)
-        group, pid = (_at(found[name], rows - self._bounds[first]) for name in _OF_CALLER)
-        return group, pid
-
-
-def _at(column: _Numbers, rows: _Numbers) -> _Numbers:
-    """Return some rows of a column, which may be constant."""
-    if column.strides == (0,):
-        return constant(column[0], len(rows), column.dtype)
-    return column[rows]
-
-
-_OF_CALLER = ("group", "pid")
+        group, pid = self._all
+        return group[rows], pid[rows]
 
 
 def check_waits(run: Run, callers: Callers) -> None:
@@ -277,7 +255,7 @@ class _Supersteps:
         self._numbers = None
         records = run.table("records")
         if pairs > max(_TABLE, 2 * len(records)):
-            keys = [self._keys(rows) for _, rows in records.chunks(_OF_CALLER)]
+            keys = [self._keys(rows) for _, rows in records.chunks(("group", "pid"))]
             every = np.concatenate([np.empty(0, np.int64), *keys])
             found, self._numbers = np.unique(every, return_inverse=True)
             pairs = len(found)
