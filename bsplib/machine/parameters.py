@@ -9,16 +9,19 @@ raises an error that asks for it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+import math
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.machine import text as machine_text
-from bsplib.machine.text import PATTERNS
+from bsplib.machine.pattern import PATTERNS
 from bsplib.visible import visible
 
 if TYPE_CHECKING:
@@ -38,7 +41,7 @@ class Pattern:
 
     g: float
     """Seconds for each byte of an h-relation."""
-    l: float | None  # noqa: E741  # the name in the field
+    l: float | None = None  # noqa: E741  # the name in the field
     """Seconds to start the communication (L); a gap if None or below zero."""
 
 
@@ -76,7 +79,7 @@ class Machine:
     """Where the figures come from."""
     g: float
     """Seconds for each byte of an h-relation."""
-    l: float | None  # noqa: E741  # the name in the field
+    l: float | None = None  # noqa: E741  # the name in the field
     """Seconds for the end of a superstep; a gap if None or below zero."""
     p: int | None = None
     """Number of its processes; None if any number is allowed."""
@@ -113,18 +116,18 @@ class Machine:
             ValueError: a value is not valid.
             KeyError: name, source or g is missing.
         """
-        checked = machine_text.check(values)
-        patterns = {name: Pattern(**costs) for name, costs in checked.pop("patterns").items()}
-        inside = checked.pop("inside")
-        level = None if inside is None else Level(**inside)
-        measured = tuple(_measured(entry) for entry in checked.pop("measured"))
-        return cls(**checked, patterns=patterns, inside=level, measured=measured)
+        machine = _made(cls, values, "", _OF_MACHINE)
+        if machine.speed is not None and machine.relative_speed is not None:
+            raise ValueError("it has both a speed and a relative_speed; give only one of them")
+        if machine.nodes is not None and machine.cores is None:
+            raise ValueError("it has nodes but no cores; give the cores of each node")
+        if machine.inside is not None and machine.inside.g > 0 == machine.g:
+            raise ValueError("g is 0 between hosts; then it has to be 0 inside a host, too")
+        return machine
 
     def text(self) -> str:
         """Return the Machine as the text of a file; :func:`load_machine` reads it."""
-        from bsplib.machine import written  # noqa: PLC0415  # most programs write no Machine
-
-        return written.text_of(machine_text.check(asdict(self)))
+        return machine_text.text_of(asdict(self))
 
     @property
     def label(self) -> str:
@@ -290,12 +293,152 @@ class Machine:
         return nprocs > 2 and nbytes * (nprocs * self.g - 2 * self.g) > self.need("l")
 
 
-def _measured(entry: Mapping[str, Any]) -> Measured:
-    """Return what was measured, from checked values."""
+# -- checks of the values of a Machine; each error is one sentence ---------------------------------
+
+_Check = Callable[[str, Any], Any]
+"""Returns a value in its own type; is told what it is. It raises ValueError for a wrong one."""
+_Kind = TypeVar("_Kind")
+
+
+def _made(kind: type[_Kind], values: object, where: str, checks: Mapping[str, _Check]) -> _Kind:
+    """Return a Machine or a part of it; where a Machine lacks a field, a KeyError has its name."""
+    given = _table(where or "a Machine", values)
+    known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]  # a dataclass
+    if wrong := [name for name in given if name not in known]:
+        raise ValueError(f"there is no entry {wrong[0]!r}; choose one of {', '.join(known)}")
+    found = {}
+    for name, each in known.items():
+        is_needed = each.default is MISSING and each.default_factory is MISSING
+        if given.get(name) is not None or (is_needed and name in given):
+            found[name] = checks[name](f"{name} of {where}" if where else name, given[name])
+        elif is_needed and where:
+            raise ValueError(f"{where} has no entry {machine_text.NAMES.get(name, name)!r}")
+        elif is_needed:
+            raise KeyError(name)
+    return kind(**found)
+
+
+def _table(what: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{what} is {value!r}; it has to be a table")  # noqa: TRY004  # as all here
+    return dict(value)
+
+
+def _tables(what: str, value: object, names: Sequence[str], check: _Check) -> dict[str, Any]:
+    """Return the values of a table whose names are among some."""
+    found = _table(what, value)
+    if wrong := [name for name in found if name not in names]:
+        raise ValueError(f"there is no {wrong[0]!r} in {what}; choose one of {', '.join(names)}")
+    return {name: check(name, each) for name, each in found.items()}
+
+
+def _list(what: str, value: object) -> Sequence[Any]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise ValueError(f"{what} is {value!r}; it has to be a list")  # noqa: TRY004  # as all here
+    return value
+
+
+def _text(what: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{what} is {value!r}; it has to be a text")  # noqa: TRY004  # as all here
+    return value
+
+
+def _whole(what: str, value: object, most: int = 2**31) -> int:
+    if type(value) is not int or not 1 <= value <= most:
+        raise ValueError(f"{what} is {value!r}; it has to be a whole number from 1 to {most}")
+    return value
+
+
+def _number(what: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{what} is {value!r}; it has to be a number")  # noqa: TRY004  # as all here
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{what} is {reprlib.repr(value)}, which is beyond all floats") from None
+
+
+def _seconds(what: str, value: object, most: float = 1) -> float:
+    number = _number(what, value)
+    if not 0 <= number < most:
+        raise ValueError(f"{what} is {number}; it has to be from 0 to {most}")
+    return number
+
+
+def _latency(what: str, value: object) -> float:
+    """Return an l; a fitted value may be below zero."""
+    number = _number(what, value)
+    return number if -1 < number < 0 else _seconds(what, number)
+
+
+def _positive(what: str, value: object) -> float:
+    number = _number(what, value)
+    if not 0 < number < math.inf:
+        raise ValueError(f"{what} is {number}; it has to be a number greater than 0")
+    return number
+
+
+def _rule(what: str, value: object) -> str:
+    if value not in ("max", "sum"):
+        raise ValueError(f"{what} is {value!r}; it has to be 'max' or 'sum'")
+    return value
+
+
+_ratio: _Check = functools.partial(_seconds, most=1000)
+
+
+def _measured(what: str, value: object) -> tuple[Measured, ...]:
+    """Return what a probe measured."""
     from bsplib.machine.measured import Curve, Measured  # noqa: PLC0415  # few were measured
 
-    curves = {name: Curve(**curve) for name, curve in entry["patterns"].items()}
-    return Measured(**{**entry, "patterns": curves})
+    def curve(name: str, value: object) -> Curve:
+        of_curve: dict[str, _Check] = {
+            "nbytes": lambda name, each: tuple(_whole_or_0(name, one) for one in _list(name, each)),
+            "seconds": lambda name, each: tuple(_ratio(name, one) for one in _list(name, each)),
+        }
+        return _made(Curve, value, name, of_curve)
+
+    checks: dict[str, _Check] = {
+        "p": _whole,
+        **dict.fromkeys(("empty", "call", "start", "misfit", "spread"), _ratio),
+        "slowdown": _positive,
+        "patterns": lambda what, value: _tables(what, value, PATTERNS, curve),
+    }
+    found = tuple(_made(Measured, entry, what, checks) for entry in _list(what, value))
+    if any(one.p >= two.p for one, two in pairwise(found)):
+        raise ValueError("the entries of measured have to be in ascending order of p")
+    return found
+
+
+def _whole_or_0(what: str, value: object) -> int:
+    number = _number(what, value)
+    if not number.is_integer() or number < 0:
+        raise ValueError(f"{what} has {value!r}; it has to have whole numbers")
+    return int(number)
+
+
+_SOURCES = ("p", "speed", "g", "l", "h", "inside", *PATTERNS)
+_OF_LEVEL: dict[str, _Check] = {"g": _seconds, "l": _seconds}
+_OF_PATTERN: dict[str, _Check] = {"g": _seconds, "l": _latency}
+_OF_MACHINE: dict[str, _Check] = {
+    **dict.fromkeys(("name", "source", "host"), _text),
+    **dict.fromkeys(("p", "cores", "nodes"), _whole),
+    **dict.fromkeys(("speed", "relative_speed"), _positive),
+    "word_bytes": functools.partial(_whole, most=64),
+    "h": _rule,
+    "g": _seconds,
+    "l": _latency,
+    "patterns": lambda what, value: _tables(
+        what, value, PATTERNS, lambda name, each: _made(Pattern, each, name, _OF_PATTERN)
+    ),
+    "inside": lambda what, value: _made(Level, value, what, _OF_LEVEL),
+    "sources": lambda what, value: _tables(what, value, _SOURCES, _text),
+    "measured": _measured,
+}
+
+
+# -- Machines by name -----------------------------------------------------------------------------
 
 
 def known_machines() -> list[str]:
@@ -337,12 +480,8 @@ def _machine_of_library(name: str) -> Machine:
 
 def _with_figures(machine: Machine, figures: str, where: str) -> Machine:
     """Return a Machine with the figures that are given after its name."""
-    known: dict[str, Callable[[object], Any]] = {
-        "speed": machine_text.check_speed,
-        "relative_speed": machine_text.check_relative_speed,
-        "g": lambda value: machine_text.check_time("g", value),
-        "l": lambda value: machine_text.check_time("l", value),
-    }
+    known: dict[str, _Check] = dict.fromkeys(("speed", "relative_speed"), _positive)
+    known |= {"g": _seconds, "l": _seconds}
     values: dict[str, float] = {}
     for part in figures.split(","):
         figure, _, text = (word.strip() for word in part.partition("="))
@@ -353,7 +492,7 @@ def _with_figures(machine: Machine, figures: str, where: str) -> Machine:
                 f"machine: {where}: {figure!r} cannot be given here; speed, g and l can"
             )
         try:
-            values[figure] = known[figure](float(text))
+            values[figure] = known[figure](figure, float(text))
         except ValueError as error:
             raise UsageError(f"machine: {where}: {error}") from None
     given = {figure: "given after its name" for figure in values if figure != "relative_speed"}
@@ -380,9 +519,8 @@ def _parse(text: str, where: str) -> Machine:
     try:
         return Machine.of(machine_text.parse(text))
     except KeyError as error:
-        raise UsageError(_without(str(error.args[0]), where)) from None
-    except machine_text.NoTomlError as error:
-        raise UsageError(f"machine: {where}: it is no file in TOML: {error}") from None
+        entry = error.args[0]
+        raise UsageError(_without(machine_text.NAMES.get(entry, entry), where)) from None
     except ValueError as error:
         raise UsageError(f"machine: {where}: {error}") from None
 

@@ -87,7 +87,11 @@ def test_a_cluster_can_be_written_and_read_again(write):
     [
         ("cores = 16 ", "# cores", "it has nodes but no cores; give the cores of each node"),
         ("nodes = 8", "nodes = 0", "nodes is 0; it has to be a whole number"),
-        ("relative_speed = 1.0", "relative_speed = 0", "relative_speed is 0.0; it has to be great"),
+        (
+            "relative_speed = 1.0",
+            "relative_speed = 0",
+            "relative_speed is 0.0; it has to be a number great",
+        ),
         ("# speed_flop", "speed_flop", "it has both a speed and a relative_speed; give only one"),
     ],
 )
