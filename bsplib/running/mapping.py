@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import builtins
 import os
 import sys
@@ -22,9 +21,6 @@ from bsplib.group import Group
 from bsplib.running.launch import run
 from bsplib.running.options import RunOptions
 from bsplib.running.program_checks import check_options, check_runs
-
-with suppress(ImportError):  # not on Windows, where no other process opens a pipe
-    import fcntl
 
 _Result = TypeVar("_Result")
 _Run = Callable[..., list["_Done"]]
@@ -179,13 +175,14 @@ def do_items(bsp: Group, function: Callable[..., Any], loop: _Loop) -> _Done:
         loop: the items.
     """
     chunk = loop.chunk or 1
-    wanted = -(-len(loop.items) // chunk)
+    unit = chunk * max(1, -(-len(loop.items) // (chunk * MOST_SHARES)))
+    count = -(-len(loop.items) // unit)
     with ExitStack() as stack:
-        count, each, given = tickets(bsp, wanted, MOST_SHARES, stack)
+        given = tickets(bsp, count, stack)
         done = _Done([], [])
         size, now, next_s = 1, bsp.time(), 0.0
         while numbers := given.take(size):
-            stretches = _stretches(numbers, each * chunk, len(loop.items))
+            stretches = _stretches(numbers, unit, len(loop.items))
             _do(function, loop, stretches, done)
             began, now = now, bsp.time()
             if loop.chunk is None:
@@ -269,47 +266,14 @@ def _bar_removed(*, shown: bool) -> Iterator[None]:
 
 # -- numbers from 0 on, each of which is taken by one process of a group, whenever it wants one ---
 # Processes that share a loop take its next iterations when they have done those before. This needs
-# something that all of them can change at any time, which no superstep gives. Here it is a pipe
-# that holds the numbers: the system lets one process after the other read, and no process waits for
-# another one that computes. Processes open it by its place in ``/proc``, however they were started.
+# something that all of them can change at any time, which no superstep gives. Here it is the length
+# of a file in memory: the system lets one process after the other append to it, and no process
+# waits for another one that computes. Processes open it by its place in ``/proc``, however they
+# were started.
 #
-# Processes on several hosts have a pipe on each host. Number k lies in the pipe on the host of
-# process k mod p: a host gets as many numbers for each of its processes as the others. Where a
-# process cannot open its pipe, each process takes the numbers k for which k mod p is its pid.
-
-
-_BYTES = 4
-"""Size of a number in a pipe."""
-_LEAST_ROOM = 4096
-"""Bytes that every pipe has room for."""
-
-
-class _PipeAddress(NamedTuple):
-    """Where a process has a pipe, for the others."""
-
-    system: bytes
-    os_pid: int
-    reading: int
-    """The end for reading, as a descriptor of that process; negative for none."""
-    most: int
-    """How many numbers the pipe has room for."""
-
-
-class _Pipe(NamedTuple):
-    """The ends of a pipe that this process has made."""
-
-    reading: int
-    writing: int
-
-    def fill(self, numbers: Sequence[int]) -> bool:
-        """Write all numbers, and close the end for writing; return whether there was room."""
-        data = array.array("I", numbers).tobytes()
-        try:
-            return os.write(self.writing, data) == len(data)
-        except OSError:
-            return False
-        finally:
-            os.close(self.writing)
+# Processes on several hosts have a file on each host. Number k is for the host of process k mod p:
+# it gets as many numbers for each of its processes as the others. Where a process cannot open its
+# file, each process takes the numbers k for which k mod p is its pid.
 
 
 class Tickets:
@@ -317,14 +281,15 @@ class Tickets:
 
     Args:
         bsp: the group.
-        pipe: descriptor of the pipe with the numbers of this host; None where there is none.
-        own: the numbers of this process where it has no pipe.
+        numbers: those of this host; of this process alone where it has no file.
+        file: descriptor of a file whose length is how many were taken; None where there is none.
     """
 
-    def __init__(self, bsp: Group, pipe: int | None, own: Sequence[int]) -> None:
+    def __init__(self, bsp: Group, numbers: Sequence[int], file: int | None) -> None:
         self._bsp = bsp
-        self._pipe = pipe
-        self._own = own
+        self._numbers = numbers
+        self._file = file
+        self._taken = 0
 
     def take(self, most: int) -> Sequence[int]:
         """Return the next numbers, rising; none once all are taken.
@@ -336,73 +301,54 @@ class Tickets:
         """
         self._bsp._check_usable("map")
         self._bsp._port.in_turn()
-        if self._pipe is None:
-            taken, self._own = self._own[:most], self._own[most:]
-            return taken
-        try:
-            return memoryview(os.read(self._pipe, most * _BYTES)).cast("I").tolist()
-        except BlockingIOError:  # it is empty, and a process of the program has inherited it
-            return ()
+        if self._file is None:
+            self._taken += most
+        else:
+            os.write(self._file, bytes(most))
+            self._taken = os.lseek(self._file, 0, os.SEEK_CUR)  # behind what this process wrote
+        return self._numbers[self._taken - most : self._taken]
 
 
-def tickets(bsp: Group, wanted: int, most: int, stack: ExitStack) -> tuple[int, int, Tickets]:
+def tickets(bsp: Group, count: int, stack: ExitStack) -> Tickets:
     """Make the tickets of a group; all its processes call this.
 
     Args:
         bsp: the group.
-        wanted: how many tickets are wanted.
-        most: the greatest number of tickets.
-        stack: closes the pipe; before it does, all processes have to sync.
-
-    Returns:
-        How many tickets there are, how many of the wanted ones each stands for, and the tickets.
+        count: how many tickets there are.
+        stack: closes the file; before it does, all processes have to sync.
     """
-    pipe = _made(bsp)
-    if pipe is not None:
-        stack.callback(os.close, pipe.reading)
-    places = bsp.allgather(_place_of(pipe, bsp.pid))
-    unit = max(1, -(-wanted // min(most, *(each.most for each in places))))
-    count = -(-wanted // unit)
-    leaders = [_leader(places, each.system) for each in places]
-    mine = leaders[bsp.pid]
-    numbers = range(count) if mine == bsp.pid else ()
-    is_filled = pipe is None or pipe.fill(
-        [number for number in numbers if leaders[number % bsp.nprocs] == mine]
-    )
-    opened = _opened(places[mine], stack)
-    if not bsp.allreduce(is_filled and opened is not None, "min"):
-        opened = None
-    return count, unit, Tickets(bsp, opened, range(bsp.pid, count, bsp.nprocs))
+    file = _made(bsp, stack)
+    places = bsp.allgather((same_system() or b"%d" % bsp.pid, os.getpid(), file))
+    systems = [system for system, _, _ in places]
+    _, os_pid, first = places[systems.index(systems[bsp.pid])]
+    opened = first if os_pid == os.getpid() else _opened(os_pid, first, stack)
+    if not bsp.allreduce(opened is not None, "min"):
+        return Tickets(bsp, range(bsp.pid, count, bsp.nprocs), None)
+    here = [system == systems[bsp.pid] for system in systems]
+    numbers = [number for number in range(count) if here[number % bsp.nprocs]]
+    return Tickets(bsp, numbers, opened)
 
 
-def _made(bsp: Group) -> _Pipe | None:
-    """Return a pipe of this process; virtual processors, which are in one, need only one."""
+def _made(bsp: Group, stack: ExitStack) -> int | None:
+    """Make a file to which this process, and others that open it, append.
+
+    Virtual processors, which are in one process, need only one.
+    """
     if bsp.pid and bsp._port.clock is not None:
         return None
-    with suppress(OSError, AttributeError):  # too many are open; pipe2 is of Linux
-        return _Pipe(*os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC))
+    with suppress(OSError, AttributeError):  # too many are open; such files are of Linux
+        memory = os.memfd_create("bsplib-map")
+        try:
+            return _opened(os.getpid(), memory, stack)
+        finally:
+            os.close(memory)
     return None
 
 
-def _place_of(pipe: _Pipe | None, pid: int) -> _PipeAddress:
-    system = same_system() or b"%d" % pid
-    if pipe is None:
-        return _PipeAddress(system, os.getpid(), -1, _LEAST_ROOM // _BYTES)
-    room = fcntl.fcntl(pipe.writing, fcntl.F_GETPIPE_SZ)
-    return _PipeAddress(system, os.getpid(), pipe.reading, room // _BYTES)
-
-
-def _leader(places: Sequence[_PipeAddress], system: bytes) -> int:
-    """Return the first process of a host."""
-    return next(pid for pid, place in enumerate(places) if place.system == system)
-
-
-def _opened(place: _PipeAddress, stack: ExitStack) -> int | None:
-    """Return a descriptor of the pipe of another process; None if it cannot be opened."""
-    if place.os_pid == os.getpid():
-        return place.reading if place.reading >= 0 else None
+def _opened(os_pid: int, file: int | None, stack: ExitStack) -> int | None:
+    """Return a descriptor for appending to a file of a process; None if it cannot be opened."""
     with suppress(OSError):
-        pipe = os.open(f"/proc/{place.os_pid}/fd/{place.reading}", os.O_RDONLY | os.O_NONBLOCK)
-        stack.callback(os.close, pipe)
-        return pipe
+        opened = os.open(f"/proc/{os_pid}/fd/{file}", os.O_WRONLY | os.O_APPEND)
+        stack.callback(os.close, opened)
+        return opened
     return None

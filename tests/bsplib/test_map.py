@@ -116,7 +116,7 @@ def test_processes_that_do_not_find_each_other_share_the_items(mapped, monkeypat
 
 
 @pytest.mark.procs(3)
-def test_processes_that_cannot_open_the_pipe_share_the_items(mapped, monkeypatch):
+def test_processes_that_cannot_open_the_file_share_the_items(mapped, monkeypatch):
     monkeypatch.setattr(mapping, "_opened", lambda *_: None)
     assert mapped(square, range(100)) == [item * item for item in range(100)]
 
