@@ -8,7 +8,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -33,16 +33,9 @@ _FOR_NPROCS = {"n", "p", "np", "num", "nproc", "procs", "processes", "num_procs"
 """Words under which other libraries, and the command line, take the number of processes."""
 
 
-class _Known(NamedTuple):
-    """A program that can be run."""
-
-    signature: inspect.Signature
-    calls: set[tuple[str | int, ...]]
-    """What it can be called with: the number of arguments after the group, and keywords."""
-
-
-_known: WeakKeyDictionary[FunctionType, dict[tuple[str, ...], _Known]] = WeakKeyDictionary()
-"""Programs that have been run before: finding out takes most of the time of an empty run."""
+_known: WeakKeyDictionary[FunctionType, set[tuple[Any, ...]]] = WeakKeyDictionary()
+"""What programs can be called with, as was found before: the keywords that are not theirs, the
+number of arguments, and names of others. To find this out takes most of an empty run."""
 
 
 def check_program(
@@ -63,21 +56,15 @@ def check_program(
         ArgumentError: ``main`` is no function, cannot take the arguments, has a parameter
             with the name of one of ``keywords``, or would not run its body when it is called.
     """
-    if type(main) is not FunctionType:
-        signature = _checked_signature(main, keywords)
-        if signature is not None:
-            _check_call(main, signature, args, kwargs, keywords)
+    call = keywords, len(args), *kwargs
+    is_function = type(main) is FunctionType
+    if is_function and call in _known.get(main, ()):
         return
-    by_keywords = _known.setdefault(main, {})
-    known = by_keywords.get(keywords)
-    if known is None:
-        signature = _checked_signature(main, keywords)
-        assert signature is not None  # every function has one
-        known = by_keywords[keywords] = _Known(signature, set())
-    call: tuple[str | int, ...] = len(args), *kwargs
-    if call not in known.calls:
-        _check_call(main, known.signature, args, kwargs, keywords)
-        known.calls.add(call)
+    signature = _checked_signature(main, keywords)
+    if signature is not None:
+        _check_call(main, signature, args, kwargs, keywords)
+    if is_function:
+        _known.setdefault(main, set()).add(call)
 
 
 def _check_call(
