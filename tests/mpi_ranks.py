@@ -161,7 +161,8 @@ class _Sent:
         return report
 
     def words(self, report: bytes, pid: int, _: object) -> tuple[int, str] | None:
-        from bsplib.running.failures import Failure, read_outcome, words_of  # noqa: PLC0415
+        from bsplib.running.failures import Failure, words_of  # noqa: PLC0415
+        from bsplib.running.task import read_outcome  # noqa: PLC0415
 
         outcome = read_outcome(report, pid)
         return (outcome.superstep, words_of(outcome, {})) if isinstance(outcome, Failure) else None

@@ -18,7 +18,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from bsplib.backends.base import Port
 from bsplib.backends.members import Whereabouts
@@ -213,6 +213,8 @@ class Options(NamedTuple):
     """Virtual seconds for each second of CPU time that a process computes here."""
     prices: Prices | None = None
     """Prices of communication, where time is virtual."""
+    own: Mapping[str, Any] = {}  # never changed
+    """What the caller gives by ``backend_options``: those of :attr:`Backend.own_options`."""
 
 
 class Times(NamedTuple):
@@ -403,6 +405,8 @@ class Backend(NamedTuple):
     """Time is virtual: runs report :class:`Times`, and need ``Options.prices``."""
     is_spread: bool = False
     """Its processes may be on several hosts."""
+    own_options: tuple[str, ...] = ()
+    """Names of options that only this backend has; they come to it as ``Options.own``."""
     source: str | None = None
     """File of its code, or folder with a separator at the end; None for a backend of bsplib.
     Frames of this code are not counted as frames of the program."""

@@ -49,6 +49,11 @@ def others() -> dict[str, EntryPoint]:
     return {each.name: each for each in entry_points(group="bsplib.backends")}
 
 
+def every_name() -> tuple[str, ...]:
+    """Return the names of all backends, and of those of other distributions."""
+    return tuple(dict.fromkeys((*names(), *others())))
+
+
 def virtual_names() -> tuple[str, ...]:
     """Return the names of the backends whose time is virtual."""
     return tuple(name for name, backend in _backends.items() if backend.is_virtual)
@@ -73,7 +78,7 @@ def find(name: str) -> Backend:
     """
     if name not in _backends:
         if name not in others():
-            known = ", ".join((*names(), *others()))
+            known = ", ".join(every_name())
             raise UsageError(f"there is no backend {name!r}; choose one of {known}")
         register(others()[name].load()._replace(name=name))
     return _backends[name]

@@ -465,11 +465,16 @@ def load_machine(name: str) -> Machine:
         if not path.is_file():
             raise UsageError(f"machine: there is no file {name}")
         return _parse(_read(path), name)
-    return _machine_of_library(name)
+    return machine_of_library(name)
 
 
 @functools.cache  # a run asks for the same one again and again
-def _machine_of_library(name: str) -> Machine:
+def machine_of_library(name: str) -> Machine:
+    """Return a Machine that comes with bsplib.
+
+    Raises:
+        UsageError: there is no such Machine.
+    """
     if name not in known_machines():
         raise UsageError(
             f"machine: there is no Machine {name!r}; name a .toml file or one of "

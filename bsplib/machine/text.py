@@ -158,7 +158,7 @@ def _lines(values: Mapping[str, Any], above: str) -> Iterator[str]:
 def _written(value: Any) -> str:
     """Return a value in TOML; a number that is not whole has four digits."""
     if isinstance(value, float):
-        return f"{value:.3e}"
+        return repr(float(f"{value:.3e}"))
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(_written, value))}]"
     return json.dumps(value, ensure_ascii=False)

@@ -11,25 +11,24 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
 
 from bsplib import call_site
 from bsplib.backends import sigquit
-from bsplib.backends.launching import Death, Ended, Interrupted, Report, TimeIsOver
+from bsplib.backends.launching import Death, Ended, Interrupted, TimeIsOver
 from bsplib.backends.members import Whereabouts, named
 from bsplib.errors import (
     BspError,
     CheckWarning,
-    MessageError,
     ProcessDiedError,
     RunTimeoutError,
     SyncMismatchError,
 )
 from bsplib.visible import text_of
 
-_AFTER_ALL = 1 << 62
+AFTER_ALL = 1 << 62
 """Stands for the superstep of an error that occurs after the last superstep."""
 
 
@@ -49,11 +48,7 @@ class Failure(NamedTuple):
     line: str = ""
     """File and line at which it was raised; empty where that is not known."""
     traceback: str = ""
-
-    @property
-    def failed(self) -> bool:
-        """True: the process did not return."""
-        return True
+    failed = True
 
     def rank(self) -> tuple[int, bool, int]:
         """Return the sort key: the run raises the failure for which it is lowest.
@@ -68,11 +63,7 @@ class Halt(NamedTuple):
     """Where a process waited when the run ended because of another one."""
 
     line: str
-
-    @property
-    def failed(self) -> bool:
-        """False: another process has failed."""
-        return False
+    failed = False  # another process has
 
 
 def failure_of(error: BaseException, pid: int, superstep: int) -> Failure:
@@ -102,33 +93,6 @@ def halt_of(stopped: BaseException) -> Halt:
     return Halt(call_site.line_of_error(stopped.__traceback__))
 
 
-def unpicklable_result(pid: int, reason: Exception) -> MessageError:
-    """Return the error for a result that cannot be sent to the caller of ``run``."""
-    error = MessageError(
-        f"what main returned on process {pid} cannot be pickled: {text_of(reason)}; return data, "
-        f"such as arrays, numbers and text"
-    )
-    error.pid, error.superstep = pid, _AFTER_ALL
-    return error
-
-
-def read_outcome(pickled: bytes | memoryview, pid: int) -> Any:
-    """Return how a process ended from its report; a failure where that cannot be unpickled.
-
-    Args:
-        pickled: the report, from a process of this run, hence safe to unpickle.
-        pid: the process.
-    """
-    try:
-        return pickle.loads(pickled)
-    except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __setstate__
-        error = BspError(
-            f"what process {pid} returned or raised cannot be unpickled here: {text_of(reason)}"
-        )
-        error.pid, error.superstep = pid, _AFTER_ALL
-        return Failure(pid, _AFTER_ALL, error, call_site.END)
-
-
 def _portable(error: BaseException) -> BaseException:
     """Return an error that survives pickling: the given one, or a BspError with its text."""
     try:
@@ -151,16 +115,18 @@ def _portable(error: BaseException) -> BaseException:
 # -- the error that run raises --------------------------------------------------------------
 
 
-def raise_first(outcomes: Mapping[int, Any], hosts: Mapping[int, str]) -> None:
-    """Raise the first of the failures, if there are any.
+def raise_first(ended: Mapping[int, Ended | Death], hosts: Mapping[int, str]) -> NoReturn:
+    """Raise the first of the failures, of which there is one at least.
 
     Args:
-        outcomes: by pid, as far as they are known: a Failure, a Halt or a result.
+        ended: how processes ended, by pid, as far as it is known.
         hosts: names of hosts by pid, where there are several.
     """
+    outcomes = {
+        pid: Failure(pid, each.superstep, each.error()) if isinstance(each, Death) else each
+        for pid, each in ended.items()
+    }
     failures = [outcome for outcome in outcomes.values() if isinstance(outcome, Failure)]
-    if not failures:
-        return
     first = min(failures, key=Failure.rank)
     error = first.error
     others = sum(f is not first and not isinstance(f.error, SyncMismatchError) for f in failures)
@@ -182,7 +148,6 @@ def words_of(failure: Failure, hosts: Mapping[int, str]) -> str:
     except BaseException as error:  # noqa: BLE001  # it is printed
         trim(error)
         return "".join(traceback.format_exception(error))
-    return ""
 
 
 def _raise(failure: Failure) -> NoReturn:
@@ -200,8 +165,8 @@ def _note(failure: Failure, others: int, host: str) -> str:
         parts = "; ".join(filter(None, (where, more)))
         return f"[{parts}]" if parts else ""
     at = f"process {failure.pid}{f' on host {host}' if host else ''}, "
-    at += call_site.END if failure.superstep == _AFTER_ALL else f"superstep {failure.superstep}"
-    if failure.line and failure.superstep != _AFTER_ALL:
+    at += call_site.END if failure.superstep == AFTER_ALL else f"superstep {failure.superstep}"
+    if failure.line and failure.superstep != AFTER_ALL:
         at += f", {failure.line}"
     return f"[{at}; {more}]" if more else f"[{at}]"
 
@@ -302,48 +267,6 @@ def _is_of(frame: TracebackType, script: str) -> bool:
     return frame.tb_frame.f_code.co_filename == script
 
 
-# -- the results of a run, or its error, from what its backend reports ----------------------------
-
-
-def report_of(launch: Callable[[], Report], timeout: float | None) -> Report:
-    """Launch a run and return its report, in which no process has failed.
-
-    Args:
-        launch: the backend's part of the run.
-        timeout: seconds that the run may take.
-
-    Raises:
-        RunTimeoutError: it took longer.
-        BaseException: the error of the lowest (superstep, pid), in its own type.
-    """
-    error: BaseException
-    try:
-        report = launch()
-    except TimeIsOver as over:
-        assert timeout is not None  # without a timeout TimeIsOver is not raised
-        error = overdue(timeout, over.rows)
-    except Interrupted as cut:
-        error = cut.interrupt
-        error.add_note(interrupted(cut.rows))
-    else:
-        raise_first(_with_deaths_as_failures(report.outcomes), report.hosts or {})
-        return report
-    raise error  # outside the except clause: the backend's exception is not its context
-
-
-def values(report: Report) -> list[Any]:
-    """Return what ``main`` returned in each process, by pid."""
-    outcomes = report.outcomes
-    return [outcomes[pid].value for pid in range(len(outcomes))]  # type: ignore[union-attr]  # none has failed
-
-
-def _with_deaths_as_failures(outcomes: Mapping[int, Ended | Death]) -> dict[int, Ended]:
-    return {
-        pid: Failure(pid, ended.superstep, ended.error()) if isinstance(ended, Death) else ended
-        for pid, ended in outcomes.items()
-    }
-
-
 # -- where the processes of a run are: a table, errors that show it, and Ctrl-backslash -----------
 
 
@@ -378,17 +301,15 @@ def whereabouts_text(rows: Sequence[Whereabouts]) -> str:
 _HEADINGS = ("process", "superstep", "line", "")
 
 
-def overdue(timeout: float, rows: Iterable[Whereabouts]) -> RunTimeoutError:
-    """Return the error for a run that takes longer than it may."""
-    return RunTimeoutError(
-        f"run: the program took longer than timeout={timeout:g} seconds; its processes were here:\n"
-        f"{table(rows)}"
-    )
-
-
-def interrupted(rows: Iterable[Whereabouts]) -> str:
-    """Return a note for the interrupt that ends a run."""
-    return f"The processes of the run were here:\n{table(rows)}"
+def error_of(ended: TimeIsOver | Interrupted, timeout: float | None) -> BaseException:
+    """Return what a run raises that took longer than its timeout, or was interrupted."""
+    if isinstance(ended, TimeIsOver):
+        return RunTimeoutError(
+            f"run: the program took longer than timeout={timeout:g} seconds; its processes were "
+            f"here:\n{table(ended.rows)}"
+        )
+    ended.interrupt.add_note(f"The processes of the run were here:\n{table(ended.rows)}")
+    return ended.interrupt
 
 
 def table(rows: Iterable[Whereabouts]) -> str:

@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,10 +23,9 @@ import numpy as np
 
 from bsplib import core
 from bsplib.backends import table as backends
-from bsplib.backends.launching import Options, Report
-from bsplib.errors import ProcessRangeError
+from bsplib.backends.launching import Interrupted, Options, Report, TimeIsOver
 from bsplib.group import Group
-from bsplib.running.failures import report_of, trim, values
+from bsplib.running.failures import error_of, raise_first, trim
 from bsplib.running.options import (
     Arguments,
     BackendName,
@@ -41,7 +40,7 @@ from bsplib.running.options import (
     setting_of,
 )
 from bsplib.running.program_checks import check_program, numbers_among, replaced
-from bsplib.running.task import Conditions, Task, TaskWork, draw_seeds
+from bsplib.running.task import Task, TaskWork, draw_seeds
 from bsplib.version import __version__
 
 if TYPE_CHECKING:
@@ -70,6 +69,7 @@ def run(
     start_method: StartMethod | None = ...,
     sim_seed: int = ...,
     timeout: float | None = ...,
+    backend_options: Mapping[str, Any] | None = ...,
     *args: Rest.args,
     **kwargs: Rest.kwargs,
 ) -> list[Result]: ...
@@ -89,6 +89,7 @@ def run(
     start_method: StartMethod | None = ...,
     sim_seed: int = ...,
     timeout: float | None = ...,
+    backend_options: Mapping[str, Any] | None = ...,
     **kwargs: Any,
 ) -> list[Result]: ...
 def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has options by keyword
@@ -104,6 +105,7 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
     start_method: str | None = None,
     sim_seed: int = 0,
     timeout: float | None = None,
+    backend_options: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> list[Any]:
     """Run ``main(bsp, *args, **kwargs)`` in every process of a BSP machine.
@@ -146,6 +148,8 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
             calling process has one thread, else forkserver, if None.
         sim_seed: seed of the order in which virtual processors run.
         timeout: seconds that the run may take; there is no limit if None.
+        backend_options: options that only this backend has, by name; those that come with bsplib
+            have none.
         **kwargs: given to ``main`` in every process.
 
     Returns:
@@ -184,45 +188,20 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
             sim_seed=sim_seed,
             timeout=timeout,
             lines=lines,
+            backend_options=backend_options,
         )
-        task = Task(main, args, kwargs, draw_seeds(), conditions_of(setting))
-
+        task = Task(main, args, kwargs, draw_seeds(), setting.conditions)
         return execute(
             task,
             setting,
             profile,
-            lambda work: setting.backend.launch(work, options_of(setting)),
+            lambda work: setting.backend.launch(work, setting.options),
             setting.options.timeout,
             called_ns,
         )
     except BaseException as error:
         trim(error)
         raise
-
-
-def conditions_of(setting: Setting) -> Conditions:
-    """Return what holds for the tasks of a run or a pool.
-
-    Raises:
-        ProcessRangeError: there is no such process as the one to be debugged.
-    """
-    overrides = current()
-    debugged = overrides.debugged
-    nprocs = setting.options.nprocs
-    if debugged is not None and debugged >= nprocs:
-        raise ProcessRangeError(
-            f"debug: there is no process {debugged} among {nprocs} (0 to {nprocs - 1})"
-        )
-    if setting.check:
-        # Here, so that processes that are forked have it.
-        from bsplib.primitives import checking  # noqa: F401, PLC0415  # few runs are checked
-    return Conditions(
-        setting.machine,
-        setting.check,
-        overrides.label,
-        debugged=debugged,
-        prepare=overrides.prepare,
-    )
 
 
 def overridden(
@@ -236,18 +215,6 @@ def overridden(
     if overrides.called is not None:
         overrides.called(used)
     return args, kwargs
-
-
-def options_of(setting: Setting) -> Options:
-    """Return what a backend has to know of a run or of a pool, prices of virtual time included."""
-    if not setting.backend.is_virtual:
-        return setting.options
-    # Only virtual processors need them.
-    from bsplib.machine.speed import time_scale  # noqa: PLC0415
-    from bsplib.running.machine_prices import MachinePrices  # noqa: PLC0415
-
-    scale = time_scale(setting.machine, setting.options.nprocs)
-    return setting.options._replace(scale=scale, prices=MachinePrices(setting.machine))
 
 
 def execute(
@@ -278,12 +245,20 @@ def execute(
     """
     called_ns = time.perf_counter_ns() if called_ns is None else called_ns
 
-    def report(task: Task) -> Report:
-        report = report_of(lambda: launch(TaskWork(task)), timeout)
-        report_times = current().report_times
-        if report.times is not None and report_times is not None:
-            report_times(report.times)
-        return report
+    def results(task: Task) -> list[Any]:
+        try:
+            report = launch(TaskWork(task))
+        except (TimeIsOver, Interrupted) as ended:
+            error = error_of(ended, timeout)
+        else:
+            outcomes = report.outcomes
+            if any(each.failed for each in outcomes.values()):
+                raise_first(outcomes, report.hosts or {})
+            report_times = current().report_times
+            if report.times is not None and report_times is not None:
+                report_times(report.times)
+            return [outcomes[pid].value for pid in range(len(outcomes))]  # type: ignore[union-attr]  # none has failed
+        raise error  # outside the except clause: the backend's exception is not its context
 
     def do() -> list[Any]:
         overrides = current()
@@ -291,8 +266,8 @@ def execute(
         path = None if target is None or not overrides.records else Path(target).absolute()
         with _logged(task, setting):
             if path is None:
-                return values(report(task))
-            return values(_recorded(task, setting, path, report, called_ns))
+                return results(task)
+            return _recorded(task, setting, path, results, called_ns)
 
     return backends.run_in_ranks(do, lambda: TaskWork(task))
 
@@ -328,8 +303,8 @@ def _logged(task: Task, setting: Setting) -> Iterator[None]:
 
 
 def _recorded(
-    task: Task, setting: Setting, path: Path, launch: Callable[[Task], Report], called_ns: int
-) -> Report:
+    task: Task, setting: Setting, path: Path, run: Callable[[Task], list[Any]], called_ns: int
+) -> list[Any]:
     """Run with records, and write the trace however the run ends."""
     from bsplib.recording.lifetimes import Caller  # noqa: PLC0415  # most runs record nothing
     from bsplib.recording.recording import Recording  # noqa: PLC0415
@@ -338,20 +313,20 @@ def _recorded(
     caller = Caller(backend.is_virtual, called_ns)
     recording = Recording(path, nprocs, meta, spread=backend.is_spread, caller=caller)
     try:
-        recorded = task.conditions._replace(records=recording.destination, lines=setting.lines)
-        report = launch(task._replace(conditions=recorded))
+        conditions = task.conditions._replace(records=recording.destination)
+        results = run(task._replace(conditions=conditions))
     except BaseException as error:
         recording.end(error)
         raise
     recording.end()
-    return report
+    return results
 
 
 def _meta(task: Task, setting: Setting) -> dict[str, Any]:
     from dataclasses import asdict  # noqa: PLC0415  # only where something is recorded
 
-    is_virtual, nprocs = setting.backend.is_virtual, setting.options.nprocs
-    scaling = {"virtual_time": _scaling(setting.machine, nprocs)} if is_virtual else {}
+    is_virtual, machine = setting.backend.is_virtual, setting.conditions.machine
+    scaling = {"virtual_time": _scaling(machine, setting.options)} if is_virtual else {}
     repeat = current().repeat
     repeated = {} if repeat is None else {"repeat": list(repeat)}
     return (
@@ -364,7 +339,7 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
             "parameters": numbers_among(task.main, task.args, task.kwargs),
             "folder": _folder(),
             "backend": setting.backend.name,
-            "machine": asdict(setting.machine),
+            "machine": asdict(machine),
             "machine_given": setting.machine_given,
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "host": platform.node(),
@@ -403,13 +378,13 @@ def _folder() -> str:
         return ""
 
 
-def _scaling(machine: Machine, nprocs: int) -> dict[str, Any]:
+def _scaling(machine: Machine, options: Options) -> dict[str, Any]:
     """Return the factors by which CPU time of this computer becomes virtual time."""
-    from bsplib.machine.speed import own_speed, time_scale  # noqa: PLC0415  # as above
+    from bsplib.machine.speed import own_speed  # noqa: PLC0415  # as above
 
     known = machine.speed is not None
     return {
-        "seconds_per_cpu_second": time_scale(machine, nprocs),
+        "seconds_per_cpu_second": options.scale,
         "speed_here": own_speed() if known else None,
         "speed_there": machine.speed,
     }

@@ -27,8 +27,27 @@ from bsplib.errors import ArgumentError, ProcessRangeError, UsageError
 if TYPE_CHECKING:
     from bsplib.backends.launching import Times
     from bsplib.machine import Machine
+    from bsplib.recording.parts import Destination
 
 WAITS = ("auto", "spin", "block")
+
+
+class Conditions(NamedTuple):
+    """What holds for all tasks of the processes of one run, or of one pool."""
+
+    machine: Machine
+    check: bool = False
+    """See ``check`` of :func:`bsplib.run`."""
+    label: bool = False
+    """Lines that a process prints begin with its pid."""
+    records: Destination | None = None
+    """Where the records go; None where nothing is recorded."""
+    lines: bool = True
+    """Sample the lines that are executed; only where something is recorded."""
+    debugged: int | None = None
+    """The real process whose ``breakpoint()`` has the terminal; None where all refuse it."""
+    prepare: Callable[[], object] | None = None
+    """Called in a process that is not forked, before it imports the program."""
 
 
 class Setting(NamedTuple):
@@ -37,10 +56,8 @@ class Setting(NamedTuple):
     backend: Backend
     options: Options
     """What the backend has to know."""
-    machine: Machine
+    conditions: Conditions
     machine_given: bool
-    check: bool
-    lines: bool
 
 
 def choose(  # noqa: PLR0913  # each is an option
@@ -54,24 +71,49 @@ def choose(  # noqa: PLR0913  # each is an option
     sim_seed: int = 0,
     timeout: float | None = None,
     lines: bool = True,
+    backend_options: Mapping[str, Any] | None = None,
 ) -> Setting:
     """Check the options of a call of :func:`bsplib.run`, and fill in defaults.
 
     Raises:
-        ProcessRangeError: ``nprocs`` is less than 1 or more than the backend can have.
-        UsageError: there is no such backend, Machine, way to wait or start method.
+        ProcessRangeError: ``nprocs`` is less than 1 or more than the backend can have, or there is
+            no such process as the one to be debugged.
+        UsageError: there is no such backend, Machine, way to wait, start method or option of the
+            backend.
     """
     found = backends.find(backend)
     _check_name("wait", wait, WAITS)
     if start_method is not None:
         _check_name("start_method", start_method, _start_methods())
-    chosen = _machine(found.machine if machine is None else machine)
+    chosen = _machine(machine, found.machine)
+    own = dict(backend_options or {})
+    for name in own:
+        if name not in found.own_options:
+            known = f"; it has {', '.join(found.own_options)}" if found.own_options else ""
+            raise UsageError(f"backend_options: backend {backend!r} has no option {name!r}{known}")
+    options = Options(
+        _count(nprocs, found), start_method, wait, check_timeout(timeout), _seed(sim_seed), own=own
+    )
     if found.is_virtual:
         chosen.need("l")  # every sync has a price
-    options = Options(
-        _count(nprocs, found), start_method, wait, check_timeout(timeout), _seed(sim_seed)
-    )
-    return Setting(found, options, chosen, machine is not None, check, lines)
+        # Only virtual processors need them.
+        from bsplib.machine.speed import time_scale  # noqa: PLC0415
+        from bsplib.running.machine_prices import MachinePrices  # noqa: PLC0415
+
+        scale = time_scale(chosen, options.nprocs)
+        options = options._replace(scale=scale, prices=MachinePrices(chosen))
+    if check:
+        # Here, so that processes that are forked have it.
+        from bsplib.primitives import checking  # noqa: F401, PLC0415  # few runs are checked
+    overrides = current()
+    debugged, label, prepare = overrides.debugged, overrides.label, overrides.prepare
+    if debugged is not None and debugged >= options.nprocs:
+        raise ProcessRangeError(
+            f"debug: there is no process {debugged} among {options.nprocs} "
+            f"(0 to {options.nprocs - 1})"
+        )
+    conditions = Conditions(chosen, check, label, None, lines, debugged, prepare)
+    return Setting(found, options, conditions, machine is not None)
 
 
 def setting_of(**options: Any) -> Setting:
@@ -101,9 +143,15 @@ def _start_methods() -> list[str]:
     return multiprocessing.get_all_start_methods()
 
 
-def _machine(machine: object) -> Machine:
-    from bsplib.machine import Machine, load_machine  # noqa: PLC0415  # needed by the first run
+def _machine(machine: object, usual: str) -> Machine:
+    from bsplib.machine.parameters import (  # noqa: PLC0415  # needed by the first run
+        Machine,
+        load_machine,
+        machine_of_library,
+    )
 
+    if machine is None:
+        return machine_of_library(usual)
     if isinstance(machine, Machine):
         return machine
     if isinstance(machine, os.PathLike):
@@ -264,6 +312,7 @@ class RunOptions(TypedDict, total=False):
     start_method: StartMethod | None
     sim_seed: int
     timeout: float | None
+    backend_options: Mapping[str, Any] | None
 
 
 # -- the type variables of ``run`` and ``Pool.run``: what a ``main`` takes, and what it returns ---

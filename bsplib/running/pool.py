@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -25,7 +25,7 @@ from bsplib.errors import UsageError
 from bsplib.group import Group
 from bsplib.output_file import TRACE, obstacle
 from bsplib.running.failures import trim
-from bsplib.running.launch import conditions_of, execute, options_of, overridden
+from bsplib.running.launch import execute, overridden
 from bsplib.running.mapping import mapped
 from bsplib.running.options import (
     Arguments,
@@ -40,7 +40,7 @@ from bsplib.running.options import (
     setting_of,
 )
 from bsplib.running.program_checks import check_program
-from bsplib.running.task import Conditions, Task, draw_seeds
+from bsplib.running.task import Task, draw_seeds
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -70,6 +70,7 @@ class Pool:
         wait: as for :func:`bsplib.run`.
         start_method: as for :func:`bsplib.run`.
         sim_seed: as for :func:`bsplib.run`.
+        backend_options: as for :func:`bsplib.run`.
 
     Raises:
         ProcessRangeError: ``nprocs`` is less than 1, or more than the backend can have.
@@ -89,6 +90,7 @@ class Pool:
         wait: Wait = "auto",
         start_method: StartMethod | None = None,
         sim_seed: int = 0,
+        backend_options: Mapping[str, Any] | None = None,
     ) -> None:
         try:
             self._setting: Setting = setting_of(
@@ -100,12 +102,12 @@ class Pool:
                 start_method=start_method,
                 sim_seed=sim_seed,
                 lines=lines,
+                backend_options=backend_options,
             )
             self.profile = profile
         except BaseException as error:
             trim(error)
             raise
-        self._conditions: Conditions = conditions_of(self._setting)
         self._why_not: str | None = None  # it can be used; None while it can
         self._begin()
         _pools.add(self)
@@ -190,7 +192,7 @@ class Pool:
         try:
             args, kwargs = overridden(main, args, kwargs)
             check_program(main, args, kwargs, ("timeout",))
-            task = Task(main, args, kwargs, draw_seeds(), self._conditions)
+            task = Task(main, args, kwargs, draw_seeds(), self._setting.conditions)
             seconds = check_timeout(timeout) or self._setting.options.timeout
             self._check_thread("run")
         except BaseException as error:
@@ -284,7 +286,7 @@ class Pool:
         return self._processes
 
     def _start(self) -> KeptProcesses:
-        made = self._setting.backend.keep(options_of(self._setting))
+        made = self._setting.backend.keep(self._setting.options)
         try:
             made.start()
         except BaseException:

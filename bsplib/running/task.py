@@ -1,9 +1,8 @@
-"""What every process of a run does, on every backend, and how its outcome comes to the caller."""
+"""A task: a program with its arguments, in the form that a backend runs, and its outcome."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import os
 import pickle
@@ -12,68 +11,25 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bsplib.backends.base import Alignment, Port, Stopped
+from bsplib import call_site
+from bsplib.backends.base import Port, Stopped
 from bsplib.backends.launching import Carrier, Ended, OpenPort, Tell
-from bsplib.backends.table import own_cores
-from bsplib.errors import ArgumentError, UsageError
-from bsplib.group import Group
-from bsplib.primitives import other_names
-from bsplib.primitives.ending import retire
-from bsplib.primitives.state import Terms, Warn
+from bsplib.errors import ArgumentError, BspError, MessageError
 from bsplib.running import shared
-from bsplib.running.failures import (
-    Failure,
-    Halt,
-    failure_of,
-    halt_of,
-    read_outcome,
-    unpicklable_result,
-    words_of,
-)
-from bsplib.running.observed_groups import group_class
-from bsplib.running.output_lines import CurrentPid, whole_lines
+from bsplib.running.failures import AFTER_ALL, Failure, Halt, halt_of, words_of
+from bsplib.running.process import Returned, describe_failure, make_group, run_task
+from bsplib.running.terminal import CurrentPid, breakpoints, whole_lines
 from bsplib.visible import text_of
 
 if TYPE_CHECKING:
-    from bsplib.experiments.blocks import Passages
-    from bsplib.machine import Machine
-    from bsplib.recording.parts import Destination
-    from bsplib.recording.spool import Spool
-
-
-class Conditions(NamedTuple):
-    """What holds for all tasks of the processes of one run, or of one pool."""
-
-    machine: Machine
-    check: bool = False
-    """See ``check`` of :func:`bsplib.run`."""
-    label: bool = False
-    """Lines that a process prints begin with its pid."""
-    records: Destination | None = None
-    """Where the records go; None where nothing is recorded."""
-    lines: bool = True
-    """Sample the lines that are executed; only where something is recorded."""
-    debugged: int | None = None
-    """The real process whose ``breakpoint()`` has the terminal; None where all refuse it."""
-    prepare: Callable[[], object] | None = None
-    """Called in a process that is not forked, before it imports the program."""
-
-
-class Returned(NamedTuple):
-    """How ``main`` ended where it returned."""
-
-    value: Any
-
-    @property
-    def failed(self) -> bool:
-        """Whether ``main`` raised an error: no, since it returned."""
-        return False
+    from bsplib.group import Group
+    from bsplib.running.options import Conditions
 
 
 class Task(NamedTuple):
@@ -85,184 +41,6 @@ class Task(NamedTuple):
     seeds: Seeds
     """Seeds of the global random generators of real processes."""
     conditions: Conditions
-
-
-def make_group(conditions: Conditions, port: Port) -> Group | None:
-    """Make the group of a task of kept processes before there is one.
-
-    Returns:
-        None where a group cannot be made before its run.
-    """
-    if conditions.records is not None or port.clock is not None:
-        return None
-    return Group(port, Terms(0, conditions.machine, conditions.check))
-
-
-def run_task(
-    task: Task,
-    port: Port,
-    warn: Warn,
-    made: Group | None = None,
-    started_ns: int | None = None,
-) -> Returned:
-    """Run ``main`` in this process; return its result.
-
-    Args:
-        task: the program.
-        port: of this process.
-        warn: lets the caller of the run warn.
-        made: what :func:`make_group` has made for this port; it is used for one task.
-        started_ns: when this process could begin to set up; None in virtual time.
-    """
-    _keep_freed_memory()
-    conditions = task.conditions
-    machine, check, records = conditions.machine, conditions.check, conditions.records
-    if records is not None:
-        _load_recording()  # before time 0, so that it is no part of the first superstep
-    alignment = port.align_clocks(again=records is not None)
-    meeting, ready_ns = port.meeting, port.now()
-    meeting.meet(0, 0, ready_ns)  # time 0: all processes have arrived
-    port.end_superstep()
-    if port.clock is None:
-        while port.now() < meeting.released:  # where clocks differ, by their error at most
-            pass
-    passages = None if records is None else _passages(port.nprocs)
-    terms = Terms(meeting.released, machine, check, passages, _Once(warn))
-    if records is not None:
-        moments = ready_ns if started_ns is None else started_ns, ready_ns
-        return Returned(_run_with_records(task, port, terms, records, alignment, moments))
-    if made is None:
-        made = group_class(is_virtual=port.clock is not None, is_recorded=False)(port, terms)
-    made._terms = terms
-    return Returned(_run_main(task, made))
-
-
-class _Once:
-    """Warns, but of the same thing at the same line only once in a run.
-
-    Args:
-        warn: warns.
-    """
-
-    def __init__(self, warn: Warn) -> None:
-        self._warn = warn
-        self._known: set[tuple[Any, ...]] = set()
-
-    def __call__(self, *warning: Any) -> None:
-        """Warn; the arguments are those of ``warnings.warn_explicit``."""
-        if warning not in self._known:
-            self._known.add(warning)
-            self._warn(*warning)
-
-
-def _passages(nprocs: int) -> Passages:
-    from bsplib.experiments.blocks import Passages  # noqa: PLC0415  # most runs record nothing
-
-    return Passages(nprocs)
-
-
-def _load_recording() -> None:
-    """Import what a run with records needs."""
-    import bsplib.recording.parts  # noqa: PLC0415  # most runs record nothing
-    import bsplib.recording.recorder  # noqa: F401, PLC0415
-
-
-def _run_with_records(
-    task: Task,
-    port: Port,
-    terms: Terms,
-    records: Destination,
-    alignment: Alignment | None,
-    moments: tuple[int, int],
-) -> Any:
-    """Run ``main`` with records; ``moments`` are when the process started, and was ready."""
-    # Imported here, since most runs record nothing.
-    from bsplib.recording.parts import opened  # noqa: PLC0415
-    from bsplib.recording.recorder import GroupRecords, Recorder  # noqa: PLC0415
-    from bsplib.recording.records import CHARGED, Host, root_group  # noqa: PLC0415
-    from bsplib.recording.spool import Spool  # noqa: PLC0415
-
-    conditions, is_virtual = task.conditions, port.clock is not None
-    with opened(records, port.pid) as folder, closing(Spool(folder, port.pid)) as spool:
-        if alignment is not None:
-            spool.define("host", Host(alignment.host, alignment.bound_ns, own_cores()))
-        began_ns = port.meeting.released
-        if is_virtual:  # the virtual clock begins anew after the barrier
-            moments = began_ns, began_ns
-        spool.define(
-            "noted", dict(zip(("began", "started", "ready"), (began_ns, *moments), strict=True))
-        )
-        recorder = Recorder(spool, _call_main.__code__, task.main, began_ns, is_virtual=is_virtual)
-        with closing(recorder), _sampling(port, spool, began_ns, conditions):
-            opened_ns = max(terms.began_ns, port.now())
-            recording = GroupRecords(recorder, port, root_group(port.nprocs), opened_ns)
-            kind = group_class(is_virtual=is_virtual, is_recorded=True)
-            result = _run_main(task, kind(port, terms, recording=recording))
-            spool.define("noted", {"finished": port.now()})
-        if port.clock is not None and port.clock.charges():
-            spool.define("measured", {"cpu": CHARGED})
-        if terms.passages is not None:
-            spool.define("blocks", terms.passages.document())
-        if alignment is not None:
-            spool.define("host", Host(*_host_at_end(port, alignment), own_cores()))
-        return result
-
-
-def _sampling(
-    port: Port, spool: Spool, began_ns: int, conditions: Conditions
-) -> AbstractContextManager[Any]:
-    """Sample the lines that this process executes, while the block is executed."""
-    if not conditions.lines:
-        spool.define("measured", {"lines": "this was switched off, by --no-lines or lines=False"})
-        return nullcontext()
-    if port.clock is not None:
-        spool.define("measured", {"lines": "virtual time passes in no line"})
-        return nullcontext()
-    from bsplib.recording.line_sampler import LineSampler  # noqa: PLC0415  # not all runs sample
-
-    sampler = LineSampler(spool, _call_main.__code__, began_ns, port.now)
-    spool.define("measured", {"lines": sampler.reason})
-    return closing(sampler)
-
-
-def _host_at_end(port: Port, before: Alignment) -> tuple[str, int]:
-    """Return the host of this process, with a bound that holds at the end of the run, too."""
-    after = port.align_clocks(again=True)
-    assert after is not None
-    drift_ns = abs(after.offset_ns - before.offset_ns)
-    return after.host, max(before.bound_ns, drift_ns + after.bound_ns)
-
-
-def _run_main(task: Task, group: Group) -> Any:
-    try:
-        group._begin()
-        result = _call_main(task, group)
-        group._finish(getattr(task.main, "__code__", None))
-        return result
-    finally:
-        retire(group)
-
-
-def _call_main(task: Task, group: Group) -> Any:
-    return task.main(group, *task.args, **task.kwargs)
-
-
-def describe_failure(error: BaseException, pid: int) -> Failure:
-    """Describe how ``main`` ended where it raised, and how a call is written that was refused."""
-    if isinstance(error, TypeError) and (way_out := other_names.right_call(error, Group)):
-        error.add_note(f"[{way_out}]")
-    return failure_of(error, pid, _superstep_of(error))
-
-
-def _superstep_of(error: BaseException) -> int:
-    """Return the superstep in which ``main`` raised, from its frames."""
-    frame = error.__traceback__
-    while frame is not None:
-        group = frame.tb_frame.f_locals.get("group")
-        if frame.tb_frame.f_code is _call_main.__code__ and isinstance(group, Group):
-            return group._engine.superstep
-        frame = frame.tb_next
-    return 0
 
 
 # -- seeds of the global random generators, so that real processes draw different numbers ---------
@@ -306,42 +84,6 @@ def seed_generators(seeds: Seeds, pid: int) -> None:
     if seeds.of_numpy is not None:
         words = [seeds.of_numpy & 0xFFFFFFFF, seeds.of_numpy >> 32, pid]
         np.random.seed(words)  # a forked process inherits this legacy state
-
-
-# -- how a process allocates the memory of its arrays --------------------------------------------
-# The C library of Linux gives memory back to the system as soon as some of it is free at the end
-# of the heap, and takes memory for a large array from the system alone. Each operation of numpy on
-# large arrays has a new array for its result, so that a loop of them asks the system for the same
-# memory again and again: every page of it costs a page fault, which takes longer than to compute
-# what the page holds. A process of a run keeps such memory, and uses it for later arrays. The C
-# library gives back only what is behind all that is in use, so that one array there keeps
-# everything before it.
-
-
-_ALONE_BYTES = 32 << 20
-"""Arrays from this size on have memory of their own, which goes back to the system: a larger number
-is refused by the C library."""
-_KEPT_BYTES = 128 << 20
-"""How much freed memory a process keeps at most, at the end of the heap."""
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""The numbers of both settings in malloc.h."""
-_CHOSEN_BY_USER = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES")
-"""Variables by which a user of the C library sets this: then nothing is changed."""
-
-
-@functools.cache
-def _keep_freed_memory() -> None:
-    """Let this process keep the memory of arrays that are freed, for those to come.
-
-    Nothing is done with another C library than that of GNU, and where the environment has settings
-    for it.
-    """
-    if sys.platform != "linux" or any(name in os.environ for name in _CHOSEN_BY_USER):
-        return
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
-    if set_option is not None:
-        set_option(_MMAP_THRESHOLD, _ALONE_BYTES)
-        set_option(_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
 # -- a task in the form that a backend runs: in any process, with its outcome sent to the caller --
@@ -525,6 +267,10 @@ def _pickled_outcome(
         Pickled: the tuple of a Returned, a Failure, or a Halt if it was stopped;
         and whether it did not return.
     """
+
+    def warn(*warning: Any) -> None:
+        tell(_WARNS + pickle.dumps(warning, 5))
+
     outcome: Any
     has_failed, os_pid = False, os.getpid()
     started_ns = time.perf_counter_ns()
@@ -532,7 +278,6 @@ def _pickled_outcome(
         task = find_task()
         seed_generators(task.seeds, pid)
         with lines, breakpoints(task.conditions.debugged, pid):
-            warn = _told_to(tell)
             outcome = tuple(run_task(task, open_port(), warn, made, started_ns))
     except BaseException as error:
         if os.getpid() != os_pid:
@@ -541,20 +286,38 @@ def _pickled_outcome(
     try:
         return pickle.dumps(outcome, 5), has_failed
     except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
-        return pickle.dumps(describe_failure(unpicklable_result(pid, reason), pid), 5), True
-
-
-def _told_to(tell: Tell) -> Warn:
-    """Return what tells the caller of a warning; see :meth:`TaskWork.read`."""
-
-    def warn(*warning: Any) -> None:
-        tell(_WARNS + pickle.dumps(warning, 5))
-
-    return warn
+        return pickle.dumps(describe_failure(_unpicklable_result(pid, reason), pid), 5), True
 
 
 def _describe(error: BaseException, pid: int) -> Failure | Halt:
     return halt_of(error) if isinstance(error, Stopped) else describe_failure(error, pid)
+
+
+def _unpicklable_result(pid: int, reason: Exception) -> MessageError:
+    """Return the error for a result that cannot be sent to the caller of ``run``."""
+    error = MessageError(
+        f"what main returned on process {pid} cannot be pickled: {text_of(reason)}; return data, "
+        f"such as arrays, numbers and text"
+    )
+    error.pid, error.superstep = pid, AFTER_ALL
+    return error
+
+
+def read_outcome(pickled: bytes | memoryview, pid: int) -> Any:
+    """Return how a process ended from its report; a failure where that cannot be unpickled.
+
+    Args:
+        pickled: the report, from a process of this run, hence safe to unpickle.
+        pid: the process.
+    """
+    try:
+        return pickle.loads(pickled)
+    except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __setstate__
+        error = BspError(
+            f"what process {pid} returned or raised cannot be unpickled here: {text_of(reason)}"
+        )
+        error.pid, error.superstep = pid, AFTER_ALL
+        return Failure(pid, AFTER_ALL, error, call_site.END)
 
 
 def _pickled(value: Any, task: Task, carrier: Carrier | None = None) -> bytes:
@@ -608,7 +371,7 @@ class InsideTask:
         try:
             return done._replace(value=pickle.loads(pickle.dumps(done.value, 5)))
         except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
-            raise unpicklable_result(pid, reason) from None
+            raise _unpicklable_result(pid, reason) from None
 
     def describe(self, error: BaseException, pid: int) -> Ended:
         if isinstance(error, RuntimeError) and "running event loop" in str(error):
@@ -620,59 +383,3 @@ class InsideTask:
 
     def whole_lines(self, current_pid: CurrentPid) -> AbstractContextManager[None]:
         return whole_lines(current_pid, label=self._task.conditions.label)
-
-
-# -- ``breakpoint()`` in the real processes of a run, of which none has the keyboard --------------
-# On virtual processors it works as anywhere: they live in the process that has the terminal.
-
-
-TERMINAL = "/dev/tty"
-"""The terminal of a process, whatever its standard input and output are."""
-
-
-class breakpoints:  # noqa: N801  # used like a function, in a with statement
-    """Let ``breakpoint()`` do what this process can do, inside the block.
-
-    A hook that the program has set, and the variable PYTHONBREAKPOINT, stay in force.
-
-    Args:
-        debugged: the process that is debugged in the terminal, where one is.
-        pid: this process.
-    """
-
-    def __init__(self, debugged: int | None, pid: int) -> None:
-        self._debugged, self._pid = debugged, pid
-
-    def __enter__(self) -> None:
-        self._before = sys.breakpointhook
-        if self._before is sys.__breakpointhook__ and "PYTHONBREAKPOINT" not in os.environ:
-            sys.breakpointhook = _hook(self._debugged, self._pid)
-
-    def __exit__(self, *_: object) -> None:
-        sys.breakpointhook = self._before
-
-
-def _hook(debugged: int | None, pid: int) -> Callable[..., Any]:
-    def debug(*_: Any, **__: Any) -> None:
-        import pdb  # noqa: PLC0415  # few runs need it
-
-        try:
-            keyboard, screen = open(TERMINAL), open(TERMINAL, "w")  # noqa: SIM115  # they stay open
-        except OSError as error:
-            raise UsageError(
-                f"breakpoint: process {pid} has no terminal ({error.strerror}); use backend='sim'"
-            ) from None
-        pdb.Pdb(stdin=keyboard, stdout=screen, nosigint=True).set_trace(sys._getframe(1))
-
-    def refuse(*_: Any, **__: Any) -> None:
-        raise UsageError(
-            f"breakpoint: process {pid} cannot read what you type; start the script by "
-            f"bsp run --debug {pid}, or run it with backend='sim'"
-        )
-
-    def pass_by(*_: Any, **__: Any) -> None:
-        """Do nothing: another process is debugged."""
-
-    if debugged is None:
-        return refuse
-    return debug if debugged == pid else pass_by

@@ -159,7 +159,8 @@ class BspMagic:
         if self._pool is None or chosen != self._chosen:
             self._end()
             made = Pool(**chosen._asdict())
-            made._conditions = made._conditions._replace(label=True)
+            conditions = made._setting.conditions._replace(label=True)
+            made._setting = made._setting._replace(conditions=conditions)
             self._pool, self._chosen = made, chosen
         return self._pool
 
@@ -183,8 +184,8 @@ def _parser() -> Any:
     parser = kind("%bsp", description=_ABOUT, formatter_class=_magic_arguments.MagicHelpFormatter)
     add = parser.add_argument
     add("-n", "--nprocs", type=int, help="number of processes; default: the cores of this computer")
-    backend = {"default": backends.DEFAULT, "choices": backends.names()}
-    add("--backend", **backend, help=f"default: {backends.DEFAULT}")
+    names = ", ".join(backends.every_name())
+    add("--backend", default=backends.DEFAULT, help=f"{names}; default: {backends.DEFAULT}")
     add("--machine", help="Machine whose parameters price the communication of --backend sim")
     add("--check", action="store_true", help="report what is legal but probably a mistake")
     add("--timeout", type=float, metavar="SECONDS", help="end a cell that takes longer")

@@ -128,6 +128,33 @@ def test_backends_of_other_distributions_are_offered_where_a_name_is_wrong(insta
         bsplib.run(lambda bsp: None, backend="tube")
 
 
+def test_helps_and_errors_of_commands_list_backends_of_other_distributions(installed):
+    shown = CliRunner().invoke(bsp_main, ["run", "--help"]).output
+    assert "--backend [shm|sim|mpi" in shown
+    assert "tubes]" in shown
+    done = CliRunner().invoke(bsp_main, ["run", "--backend", "tube", __file__])
+    assert done.exit_code == 2
+    assert "there is no backend 'tube'; choose one of shm, sim, mpi" in done.output
+    assert "tubes" in done.output
+
+
+def test_options_of_a_backend_come_to_it_and_to_no_other(installed, monkeypatch):
+    own = []
+
+    def launch(work, options):
+        own.append(options.own)
+        return PIPES.launch(work, options)
+
+    table._backends["wide"] = PIPES._replace(name="wide", launch=launch, own_options=("hosts",))
+    given = {"backend_options": {"hosts": ["a", "b"]}}
+    assert bsplib.run(lambda bsp: bsp.nprocs, nprocs=2, backend="wide", **given) == [2, 2]
+    assert own == [{"hosts": ["a", "b"]}]
+    with pytest.raises(bsplib.UsageError, match=r"backend 'shm' has no option 'hosts'$"):
+        bsplib.run(lambda bsp: None, nprocs=2, **given)
+    with pytest.raises(bsplib.UsageError, match=r"'wide' has no option 'host'; it has hosts$"):
+        bsplib.Pool(2, backend="wide", backend_options={"host": 3})
+
+
 def test_nobody_looks_for_other_backends_where_a_name_is_known(monkeypatch):
     monkeypatch.setattr(table, "others", lambda: pytest.fail("it takes milliseconds"))
     assert run(lambda bsp: bsp.pid) == [0, 1]

@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from bsplib.running.output_lines import WholeLines, whole_lines
+from bsplib.running.terminal import WholeLines, whole_lines
 
 PROGRAM = """
 import sys

@@ -653,7 +653,9 @@ def test_a_program_that_is_no_package_is_recorded_by_its_file(tmp_path, monkeypa
 
 PREPARED = """
 import sys
-from bsplib.running.task import Conditions, Task, run_task
+from bsplib.running.options import Conditions
+from bsplib.running.process import run_task
+from bsplib.running.task import Task
 
 class Port:
     def align_clocks(self, *, again):

@@ -284,7 +284,7 @@ WRITERS = {
     "bsplib/record/compiler.py": "writes below the cache of the user, to temporary names",
     "bsplib/record/libraries.py": "writes a note below the cache of the user",
     "bsplib/recording/trace.py": "writes to the temporary name that output_file yields",
-    "bsplib/running/task.py": "opens the terminal",
+    "bsplib/running/terminal.py": "opens the terminal",
     "profiler/export/pprof.py": "writes into the file that bsp export has opened",
     "webui/terms.py": "writes a script of the page, for who changes its names",
     "profiler/plotting.py": "writes to the temporary name that output_file yields",

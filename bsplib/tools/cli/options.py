@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from bsplib.backends import table as backends
+from bsplib.errors import UsageError
 from bsplib.machine import known_machines
 
 
@@ -86,18 +87,33 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 """Type of an argument or option that names a folder."""
 
 
-class Backend(click.Choice):  # type: ignore[type-arg]  # generic from click 8.2 on
+class Backend(click.ParamType):
     """Type of an option that names a backend: one of bsplib, or of another distribution."""
+
+    name = "backend"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002  # as in click
+        """Return all names, for which a help looks for those of other distributions."""
+        return f"[{'|'.join(backends.every_name())}]"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the name, if there is such a backend."""
-        is_other = value not in self.choices and value in backends.others()
-        return value if is_other else super().convert(value, param, ctx)
+        try:
+            return backends.find(value).name
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+    def shell_complete(
+        self, _context: click.Context, _option: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the backends that begin so."""
+        names = backends.every_name()
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 backend_option = click.option(
     "--backend",
-    type=Backend(backends.names()),
+    type=Backend(),
     envvar="BSP_BACKEND",
     show_envvar=True,
     help=f"{backends.summary()}  [default: {backends.DEFAULT}, or what the program says]",

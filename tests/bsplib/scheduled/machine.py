@@ -28,7 +28,9 @@ from bsplib.backends.shm.staging import ProcessMemory, StagingBuffer
 from bsplib.backends.shm.waiting import Waiting, futexes
 from bsplib.core import BUILD, atomics, entries, meeting
 from bsplib.core import values as core_values
-from bsplib.running.task import Conditions, Seeds, Task, run_task
+from bsplib.running.options import Conditions
+from bsplib.running.process import run_task
+from bsplib.running.task import Seeds, Task
 
 from .history import REPORTED, owner_of, word_of
 from .scheduler import Choose, Conflicts, Scheduler
