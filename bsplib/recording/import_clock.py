@@ -12,7 +12,6 @@ loads lazily, a module is executed at its first use, long after it was found.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import sys
 import threading
@@ -29,9 +28,6 @@ from typing import Any, NamedTuple
 
 from bsplib.recording.records import MAX_NUMBER
 
-with contextlib.suppress(ImportError):  # not on Windows, where time is virtual
-    import resource
-
 _LOADERS = (SourceFileLoader, SourcelessFileLoader, ExtensionFileLoader)
 """Loaders of Python, each of which loads one module. Others may load several at once, as those of
 test runners do: what they load is not noted."""
@@ -45,8 +41,6 @@ class Import(NamedTuple):
     """When it began to be executed, on the clock of the records."""
     cpu_ns: int
     """CPU time of the thread in which it was found, made and executed."""
-    faults: int
-    """Page faults without input meanwhile."""
 
 
 def is_import(told: Any) -> bool:
@@ -87,7 +81,7 @@ class ImportClock:
         """Return what the other finders find, where the time of its import is to be noted."""
         if self._is_part():
             return None
-        began = self._read()
+        began_ns = time.thread_time_ns()
         self._is_inside = True  # a finder may import, too
         try:
             spec = _found_by_others(self, name, path, target)
@@ -95,7 +89,7 @@ class ImportClock:
             self._is_inside = False
         loader: Any = None if spec is None else spec.loader
         if type(loader) in _LOADERS and _EXECUTE not in vars(loader):
-            used = [self._since(began)]
+            used = [time.thread_time_ns() - began_ns]
             for call in (_CREATE, _EXECUTE):
                 method = getattr(loader, call)
                 setattr(loader, call, functools.partial(self._load, used, loader, call, method))
@@ -107,7 +101,7 @@ class ImportClock:
 
     def _load(
         self,
-        used: list[Import],
+        used: list[int],
         loader: Any,
         call: str,
         method: Callable[[Any], Any],
@@ -119,24 +113,15 @@ class ImportClock:
             vars(loader).pop(_CREATE, None)
         if self._is_part():
             return method(given)
-        began = self._read()
+        at_ns, began_ns = time.perf_counter_ns() - self._began_ns, time.thread_time_ns()
         self._is_inside = True
         try:
             return method(given)
         finally:
             self._is_inside = False
-            used.append(self._since(began))
+            used.append(time.thread_time_ns() - began_ns)
             if call == _EXECUTE:
-                _, cpu_ns, faults = map(sum, zip(*used, strict=True))
-                self.found.append(Import(began.at_ns, cpu_ns, faults))
-
-    def _read(self) -> Import:
-        faults = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
-        return Import(time.perf_counter_ns() - self._began_ns, time.thread_time_ns(), faults)
-
-    def _since(self, began: Import) -> Import:
-        ended = self._read()
-        return Import(began.at_ns, ended.cpu_ns - began.cpu_ns, ended.faults - began.faults)
+                self.found.append(Import(at_ns, sum(used)))
 
 
 def _hide(function: Any) -> None:

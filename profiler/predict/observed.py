@@ -23,7 +23,7 @@ from bsplib.profiler.costs import (
     h_relation,
     superstep_numbers,
 )
-from bsplib.profiler.imports import imported
+from bsplib.profiler.imports import imported_ns
 from bsplib.profiler.predict.values import PROCESSES
 from bsplib.profiler.timeline import calls_of_records
 from bsplib.sync_kinds import Kind
@@ -166,7 +166,8 @@ class _Arranged:
         self._step = superstep_numbers(run)[order]
         self._group = records["group"][order].astype(np.intp)
         out, into = (side[order].astype(float) for side in h_relation(run))
-        w, imports = computation_ns(run), imported(run)
+        w = computation_ns(run)
+        imports = np.minimum(imported_ns(run), w)
         comm = records["comm_calls"] + records["end"] - records["released"]
         comm -= np.maximum(records["comm_ready"], 0)
         self._sent = out
@@ -175,9 +176,9 @@ class _Arranged:
                 (records["kind"][order] != Kind.END).astype(float),
                 np.maximum(out, into),
                 out + into,
-                (w - np.minimum(imports.ns, w))[order] / 1e9,
+                (w - imports)[order] / 1e9,
                 calls_of_records(run)[order].astype(float),
-                np.minimum(imports.ns, w)[order] / 1e9,
+                imports[order] / 1e9,
                 np.maximum(comm, 0)[order] / 1e9,
                 np.array([group.size for group in run.groups], float)[self._group]
                 * (records["kind"][order] != Kind.END),

@@ -596,7 +596,7 @@ def test_recover_refuses_what_is_no_folder_of_records(tmp_path, records):
 @pytest.mark.parametrize("told", ["1e999", "-1", '"1"', "true", "NaN"])
 def test_an_import_that_cannot_be_true_is_a_sentence(records, told):
     with (records / "1.definitions").open("a") as file:
-        file.write(f'["imports", [[1, 1, 1], [1, {told}, 1]]]\n')
+        file.write(f'["imports", [[1, 1], [1, {told}]]]\n')
     with pytest.raises(bsplib.TraceError, match="records of process 1 are damaged: it noted an"):
         recovery.recover(records)
 
