@@ -79,7 +79,7 @@ class Prediction:
             return self.prices.ratio != 1
         return not is_of(machine, run) or self.prices.ratio != ratio_of_host(machine, run)
 
-    def part_errors(self, model: str, node: str | None = None) -> PartErrors:
+    def part_errors(self, model: str) -> PartErrors:
         """Return the errors of computation and of communication, with synchronisation.
 
         Waiting for a core counts as computation: a Machine whose processes share cores says
@@ -87,15 +87,11 @@ class Prediction:
 
         Args:
             model: name of the model.
-            node: id of a node; None for the whole run.
 
         Returns:
             The errors as of :meth:`error_percent`, each None under the same conditions.
         """
-        if node is None:
-            took, found = self.totals[MEASURED], self.totals[model]
-        else:
-            took, found = self.nodes[MEASURED][node], self.nodes[model][node]
+        took, found = self.totals[MEASURED], self.totals[model]
         pairs = (took.busy_s, found.comp_s), (took.exchange_s, found.exchange_s)
         return PartErrors(*(self._percent(*pair) for pair in pairs))
 

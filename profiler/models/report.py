@@ -15,15 +15,11 @@ from bsplib.profiler.models.prediction import MEASURED, Prediction, TimeParts, p
 from bsplib.profiler.models.replay import MODELS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from bsplib.profiler.prices import ReplayPrices
     from bsplib.recording.records import Run
 
-_PARTS_TITLE = (
-    "computation, and communication with synchronisation, under {model}; in brackets the error, "
-    "(measured - predicted) / measured:"
-)
 _PARTS = ("computation", "communication", "synchronisation")
 _PARTS_WITH_ERRORS = (
     *("computation", "communication and\nsynchronisation", "synchronisation\nalone"),
@@ -68,9 +64,6 @@ def print_predictions(
             console.print(Text(f"{waiting} (part of the measured {part})"), soft_wrap=True)
         console.print(_totals(prediction))
         console.print(_nodes(prediction))
-        if not prediction.is_elsewhere and (model := _shown_model(prediction)):
-            console.print(Text(_PARTS_TITLE.format(model=model)), soft_wrap=True)
-            console.print(_parts_of_nodes(prediction, model))
 
 
 def _title(position: int, prediction: Prediction) -> Text:
@@ -130,32 +123,6 @@ def _with_error(text: str, error: float | None) -> str:
     return text if error is None else f"{text} ({error:.1f}%)"
 
 
-def _shown_model(prediction: Prediction) -> str:
-    """Return the model whose parts are shown by node: OBSP*, or the last one that was asked for."""
-    names = [name for name in prediction.totals if name != MEASURED]
-    return names[-1] if names else ""
-
-
-def _parts_of_nodes(prediction: Prediction, model: str) -> Table:
-    """Return a table of computation and communication by node, each with its error."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("function or\ncost centre", overflow="fold")
-    for part in ("computation", "communication"):
-        for title in ("measured", "predicted"):
-            table.add_column(f"{part}\n{title}", justify="right", no_wrap=True)
-    took, found = prediction.nodes[MEASURED], prediction.nodes[model]
-    for node, label in _labels(prediction):
-        computation, communication = prediction.part_errors(model, node)
-        table.add_row(
-            label,
-            fmt.seconds(took[node].busy_s),
-            _with_error(fmt.seconds(found[node].comp_s), computation),
-            fmt.seconds(took[node].exchange_s),
-            _with_error(fmt.seconds(found[node].exchange_s), communication),
-        )
-    return table
-
-
 def _texts(name: str, parts: TimeParts) -> list[str]:
     """Return a total and its parts; the measured time has no separate synchronisation."""
     texts = [fmt.seconds(value) for value in (parts.total_s, parts.comp_s, parts.comm_s)]
@@ -168,14 +135,8 @@ def _nodes(prediction: Prediction) -> Table:
     table.add_column("function or\ncost centre", overflow="fold")
     for name in prediction.nodes:
         table.add_column(name, justify="right", no_wrap=True)
-    for node, label in _labels(prediction):
-        costs = [fmt.seconds(parts[node].total_s) for parts in prediction.nodes.values()]
-        table.add_row(label, *costs)
-    return table
-
-
-def _labels(prediction: Prediction) -> Iterator[tuple[str, Text]]:
-    """Yield the nodes in call-tree order, with their indented labels."""
     nodes = prediction.callgraph.graph.nodes(data="node")
     for name, depth in prediction.callgraph.depths().items():
-        yield name, Text("  " * depth + fmt.label(nodes[name]))
+        costs = [fmt.seconds(parts[name].total_s) for parts in prediction.nodes.values()]
+        table.add_row(Text("  " * depth + fmt.label(nodes[name])), *costs)
+    return table

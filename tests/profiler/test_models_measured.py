@@ -108,7 +108,7 @@ def test_processes_that_share_cores_take_turns(script):
     assert prediction.part_errors("BSP").computation == pytest.approx(0, abs=1e-6)
 
 
-def test_errors_are_told_by_part_and_node_on_the_machine_of_the_host(script):
+def test_errors_are_told_by_part_on_the_machine_of_the_host(script):
     run = recorded(script)
     prediction = predict(run, choose_prices(run, PROBED))
     assert not prediction.is_elsewhere
@@ -117,8 +117,6 @@ def test_errors_are_told_by_part_and_node_on_the_machine_of_the_host(script):
     assert errors.computation == pytest.approx(100 * (took.comp_s - found.comp_s) / took.comp_s)
     expected = 100 * (took.exchange_s - found.exchange_s) / took.exchange_s
     assert errors.communication == pytest.approx(expected)
-    root = prediction.callgraph.root
-    assert prediction.part_errors("BSP", root) == errors
     elsewhere = predict(run, choose_prices(run, PROBED, speed="2x"))
     assert elsewhere.part_errors("BSP") == (None, None)
 
