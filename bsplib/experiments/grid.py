@@ -112,3 +112,10 @@ def combinations(
     return [
         dict(zip(settings, values, strict=True)) for values in itertools.product(*settings.values())
     ]
+
+
+def filled(text: str, values: Mapping[str, object]) -> str:
+    """Return a text in which ``{name}`` is replaced by the value of this name."""
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    return text

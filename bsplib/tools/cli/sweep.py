@@ -16,7 +16,7 @@ import click
 from bsplib.backends import table as backends
 from bsplib.command_options import OutputFile, force_option
 from bsplib.errors import BspError, UsageError
-from bsplib.experiments.grid import Number, combinations, read_setting
+from bsplib.experiments.grid import Number, combinations, filled, read_setting
 from bsplib.machine import load_machine
 from bsplib.output_file import TRACE, obstacle
 from bsplib.recording.trace import read_trace
@@ -187,13 +187,11 @@ class Program:
 
     def line(self, values: Values) -> list[str]:
         """Return the arguments of a run: those that are filled in, then options."""
-        filled, options = list(self.arguments), []
+        line = [filled(each, values) for each in self.arguments]
         for name, value in values.items():
-            if self.is_filled(name):
-                filled = [each.replace(f"{{{name}}}", str(value)) for each in filled]
-            elif self.is_option(name):
-                options += [f"--{name.replace('_', '-')}", str(value)]
-        return filled + options
+            if not self.is_filled(name) and self.is_option(name):
+                line += [f"--{name.replace('_', '-')}", str(value)]
+        return line
 
     def is_filled(self, name: str) -> bool:
         """Whether a name stands in braces in the arguments."""
