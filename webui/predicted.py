@@ -139,7 +139,7 @@ def named_points(shown: ShownModel) -> list[Point]:
     points = []
     for named in shown.points or [{}]:
         values = {**sizes, **named}
-        points.append(point_of(shown.model, int(values.pop(PROCESSES, usual)), values))
+        points.append(point_of(shown.model, {PROCESSES: usual, **values}))
     return points
 
 
@@ -451,7 +451,7 @@ def _sentences(every: _AskedPage) -> list[Json]:
         return {"text": fmt.visible(text), "node": at, "superstep": None, "seconds": seconds}
 
     return [
-        sentence(sentence_of(here), here.critical_path[-1], here.total.total_s),
+        sentence(sentence_of(here), here.worst, here.total.total_s),
         *(sentence(*each) for each in _hurts(every)),
         *(sentence(*each) for each in remarks(here, every.found)),
     ]

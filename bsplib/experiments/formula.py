@@ -80,20 +80,18 @@ class Formula:
     variables: tuple[str, ...]
     _tree: ast.expr
 
-    def parts(self) -> list[str]:
+    def parts(self) -> dict[str, str]:
         """Return what each parameter is multiplied by, as text, where it is a term of a sum."""
-        found, waiting = [], [self._tree]
+        found, waiting = {}, [self._tree]
         while waiting:
             match waiting.pop():
                 case ast.BinOp(left=left, op=ast.Add(), right=right):
                     waiting += [right, left]
-                case ast.Subscript():
-                    found.append("1")
                 case node:
-                    text = ast.unparse(node)
-                    one = next((name for name in self.parameters if name in text), None)
-                    if one is not None and text.count("[") == 1:
-                        found.append(text.replace(one, "1", 1).removeprefix("1 * "))
+                    text = ast.get_source_segment(self.text.strip(), node) or ""
+                    name = next((each for each in self.parameters if each in text), None)
+                    if name is not None and text.count("[") == 1:
+                        found[name] = text.replace(name, "1", 1).removeprefix("1*")
         return found
 
     def columns(self, values: Mapping[str, ArrayLike]) -> tuple[NDArray[np.float64], Column]:

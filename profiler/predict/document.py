@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,6 @@ from bsplib.visible import as_command
 
 FORMAT = "bsplib program model"
 VERSION = 1
-_MOST_BYTES = 64 * 2**20
-_MOST_TEXT = 4096
 
 
 class ModelError(UsageError):
@@ -82,13 +81,9 @@ def write_model(model: ProgramModel, path: str | Path, *, force: bool = False) -
         force: replace a file that exists.
 
     Raises:
-        UsageError: the file cannot be written, or it exists and ``force`` is not given.
+        OSError: the file cannot be written, or it exists and ``force`` is not given.
     """
-    text = json.dumps(document(model), indent=1)
-    try:
-        write_text(path, text + "\n", force=force)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+    write_text(path, json.dumps(document(model), indent=1) + "\n", force=force)
 
 
 def is_model(path: str | Path) -> bool:
@@ -107,35 +102,30 @@ def read_model(path: str | Path) -> ProgramModel:
         ModelError: the file cannot be read, or is no model.
     """
     try:
-        if Path(path).stat().st_size > _MOST_BYTES:
-            raise ModelError(f"{path} is no model: it is longer than {_MOST_BYTES} bytes")
-        found = json.loads(Path(path).read_bytes(), parse_constant=_no_constant)
+        content = Path(path).read_bytes()
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError):
-        raise ModelError(f"{path} is no model: {_instead(Path(path))}") from None
+    if content.startswith(b"PK\x03\x04"):
+        command = as_command("bsp", "predict", "--model-out", "model.json", path)
+        raise ModelError(
+            f"{path} is no model: it is a trace; make a model of traces first, as in {command}"
+        )
     try:
-        return model_of(found)
-    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as wrong:
-        raise ModelError(f"{path} is no model that can be read: {_cause(wrong)}") from None
-
-
-def _cause(error: Exception) -> str:
-    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        return model_of(json.loads(content, parse_constant=_no_constant))
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as no:
+        why = f"{no} is missing" if isinstance(no, KeyError) else no
+        raise ModelError(f"{path} is no model that can be read: {why}") from None
 
 
 def _no_constant(text: str) -> float:
     raise ValueError(f"{text} is no finite number")
-
-
-def _instead(path: Path) -> str:
-    """Say what a file is that is no JSON."""
-    with path.open("rb") as file:
-        is_archive = file.read(4) == b"PK\x03\x04"
-    if not is_archive:
-        return "it is no JSON"
-    command = as_command("bsp", "predict", "--model-out", "model.json", path)
-    return f"it is a trace; make a model of traces first, as in {command}"
 
 
 def model_of(found: Any) -> ProgramModel:
@@ -148,53 +138,47 @@ def model_of(found: Any) -> ProgramModel:
         raise ValueError(f"its format is not {FORMAT!r}")
     if found.get("version") != VERSION:
         raise ValueError(f"it has version {found.get('version')!r:.20}, and {VERSION} is read")
-    nodes = [_node(entry) for entry in found["nodes"]]
-    chains = [
-        tuple(nodes[_count(place, len(nodes))].id for place in each["nodes"])
-        for each in found["chains"]
-    ]
+    nodes = {place: Node(*map(_typed, entry, _NODE)) for place, entry in enumerate(found["nodes"])}
+    chains = {
+        place: tuple(nodes[node].id for node in each["nodes"])
+        for place, each in enumerate(found["chains"])
+    }
     observations = [_observation(each, chains) for each in found["observations"]]
     names = {tuple(each.values) for each in observations}
-    if not chains or len({chain[0] for chain in chains}) != 1:
+    if len({chain[0] for chain in chains.values()}) != 1:
         raise ValueError("its chains do not begin at one function")
     if len(names) != 1 or PROCESSES not in next(iter(names)):
         raise ValueError("its observations do not have the same variables, with p")
-    marked = {
-        name: frozenset(
-            chain for chain, each in zip(chains, found["chains"], strict=True) if each.get(name)
-        )
+    if any(node.kind not in ("function", "cost_centre") for node in nodes.values()):
+        raise ValueError("a node is of no known kind")
+    told, inside = (
+        frozenset(chains[place] for place, each in enumerate(found["chains"]) if each.get(name))
         for name in ("told", "inside")
-    }
-    order = dict.fromkeys(name for chain in chains for name in chain)
-    by_id = {node.id: node for node in nodes}
-    program = ObservedProgram(
-        {name: by_id[name] for name in order},
-        tuple(chains),
-        marked["told"],
-        marked["inside"],
-        observations,
     )
-    meta, origins = (
-        dict(found["meta"]),
-        {_text(name): _text(origin) for name, origin in found["origins"].items()},
-    )
-    return learn_observed(program, _count(found["runs"], 10**9), meta, origins)
+    by_id = {node.id: node for node in nodes.values()}
+    order = dict.fromkeys(name for chain in chains.values() for name in chain)
+    ordered = {name: by_id[name] for name in order}
+    program = ObservedProgram(ordered, tuple(chains.values()), told, inside, observations)
+    origins = {str(name): str(origin) for name, origin in found["origins"].items()}
+    return learn_observed(program, _typed(found["runs"], int), dict(found["meta"]), origins)
 
 
-def _node(entry: Any) -> Node:
-    identity, kind, name, file, line, sync = entry
-    if kind not in ("function", "cost_centre"):
-        raise ValueError(f"{kind!r:.40} is no kind of node")
-    return Node(_text(identity), kind, _text(name), _text(file), _count(line, 2**31), _text(sync))
+_NODE = (str, str, str, str, int, str)
+"""Types of the fields of a node."""
 
 
-def _observation(each: Any, chains: list[tuple[str, ...]]) -> Observation:
-    values = {_text(name): _number(value) for name, value in each["values"].items()}
+def _typed(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise ValueError(f"{value!r:.40} is no {kind.__name__}")
+    return value
+
+
+def _observation(each: Any, chains: Mapping[int, tuple[str, ...]]) -> Observation:
+    values = {str(name): _number(value) for name, value in each["values"].items()}
     if any(not name.isidentifier() for name in values) or values.get(PROCESSES, 0) < 1:
         raise ValueError("a variable is no name, or p is less than 1")
     rows = {
-        chains[_count(int(place), len(chains))]: Quantities(*(_number(number) for number in row))
-        for place, row in each["chains"].items()
+        chains[int(place)]: Quantities(*map(_number, row)) for place, row in each["chains"].items()
     }
     return Observation(values, rows, _number(each["elapsed_s"]))
 
@@ -203,15 +187,3 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{value!r:.40} is no finite number")
     return float(value)
-
-
-def _count(value: Any, most: int) -> int:
-    if type(value) is not int or not 0 <= value < most:
-        raise ValueError(f"{value!r:.40} is no whole number from 0 to {most - 1}")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > _MOST_TEXT:
-        raise ValueError(f"{value!r:.40} is no text")
-    return value

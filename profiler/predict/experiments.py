@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,114 +100,103 @@ def _passage(key: tuple[Any, ...], told: list[tuple[Any, ...]]) -> Passage:
     )
 
 
-@dataclass(frozen=True)
-class MeasuredBlocks:
-    """What the blocks of one name took."""
-
-    name: str
-    formulas: tuple[str, ...]
-    """One, unless the program was changed between its runs."""
-    timings: Timings
-
-    @property
-    def formula(self) -> str:
-        """The formula that the program gives.
-
-        Raises:
-            TimingsError: it gave several.
-        """
-        if len(self.formulas) > 1:
-            raise TimingsError(
-                f"{self.timings.source}: experiment {self.name} has {len(self.formulas)} formulas, "
-                f"{' and '.join(self.formulas[:3])}; choose one with --formula, or formula="
-            )
-        return self.formulas[0]
-
-
 def read_experiments(
     paths: str | Path | Sequence[str | Path],
+    name: str | None = None,
     *,
     time: str = "time",
     by: Sequence[str] | None = None,
     of_repeats: str = "least",
-) -> dict[str, MeasuredBlocks]:
-    """Read what the blocks of experiments took from traces; return it by the name of the block.
+    formula: str | None = None,
+) -> Timings:
+    """Read what a block of ``bsp.experiment`` took from traces, with its formula.
 
     Args:
         paths: a trace, or several; runs that are not complete do not count.
+        name: of the block; default: the only one.
         time: what is fitted: ``"time"``, ``"h"`` (bytes of the h-relations inside) or the name of
             a counter. It is that of the process that has most.
         by: the variables; default: all.
         of_repeats: what counts of several times at one point: ``"least"``, ``"median"`` or
             ``"mean"``.
+        formula: in place of that of the program.
 
     Raises:
-        UsageError: a file cannot be read, there are no blocks, or a variable is not in them.
+        UsageError: a file cannot be read.
+        TimingsError: there is no such block, or there are several and none was named; a variable
+            is not in it, or it has several formulas.
     """
     files = [paths] if isinstance(paths, str | Path) else list(paths)
     runs = [run for path in files for run in read_trace(path).runs if run.complete]
-    found = [each for run in runs for each in passages(run)]
-    return tabulated(found, ", ".join(map(str, files)), time=time, by=by, of_repeats=of_repeats)
+    source = ", ".join(map(str, files))
+    found = by_block([each for run in runs for each in passages(run)], source)
+    if name is None and len(found) > 1:
+        raise TimingsError(f"there are several experiments: name one of {', '.join(found)}")
+    if name is not None and name not in found:
+        raise TimingsError(f"there is no experiment {name}; there are {', '.join(found)}")
+    own = found[next(iter(found)) if name is None else name]
+    return tabulated(own, source, time=time, by=by, of_repeats=of_repeats, formula=formula)
 
 
-def tabulated(
-    found: Sequence[Passage],
-    source: str,
-    *,
-    time: str = "time",
-    by: Sequence[str] | None = None,
-    of_repeats: str = "least",
-) -> dict[str, MeasuredBlocks]:
-    """Return the passages of each block as a table of times.
-
-    Args:
-        found: the passages.
-        source: where they come from, for errors.
-        time: as for :func:`read_experiments`, and so are ``by`` and ``of_repeats``.
-        by: the variables.
-        of_repeats: what counts of several times.
+def by_block(found: Sequence[Passage], source: str) -> dict[str, list[Passage]]:
+    """Return passages by the name of their block.
 
     Raises:
-        TimingsError: there are none, or a variable or a counter is not in them.
+        TimingsError: there are none.
     """
     if not found:
         raise TimingsError(f"{source}: no block of bsp.experiment was passed in a complete run")
     blocks: dict[str, list[Passage]] = {}
     for each in found:
         blocks.setdefault(each.name, []).append(each)
-    tables = {}
-    for name, own in blocks.items():
-        common = [each for each in own[0].values if all(each in one.values for one in own)]
-        for variable in by or ():
-            if variable not in common:
-                raise TimingsError(
-                    f"{source}: experiment {name} has no {variable}; it has {', '.join(common)}"
-                )
-        amounts = [each.greatest(time) for each in own]
-        if None in amounts:
-            raise TimingsError(
-                f"{source}: experiment {name} has no {time}; choose time, h, or a counter of "
-                f"bsp papers call"
-            )
-        values = {one: [each.values[one] for each in own] for one in (by or common)}
-        timings = Timings.of(values, amounts, time=time, source=source, of_repeats=of_repeats)  # type: ignore[arg-type]  # none is None
-        tables[name] = MeasuredBlocks(
-            name, tuple(dict.fromkeys(each.formula for each in own)), timings
-        )
-    return tables
+    return blocks
 
 
-def pick(found: dict[str, MeasuredBlocks], name: str | None = None) -> MeasuredBlocks:
-    """Return the block of a name, or the only one.
+def tabulated(
+    own: Sequence[Passage],
+    source: str,
+    *,
+    time: str = "time",
+    by: Sequence[str] | None = None,
+    of_repeats: str = "least",
+    formula: str | None = None,
+) -> Timings:
+    """Return the passages of a block as a table of times with its formula.
+
+    Args:
+        own: the passages.
+        source: where they come from, for errors.
+        time: as for :func:`read_experiments`, and so are the others.
+        by: the variables.
+        of_repeats: what counts of several times.
+        formula: in place of that of the program.
 
     Raises:
-        TimingsError: there is none, or there are several and none was named.
+        TimingsError: a variable or a counter is not in them; or the program was changed between
+            its runs, and so there are several formulas.
     """
-    if name is None and len(found) > 1:
-        raise TimingsError(f"there are several experiments: name one of {', '.join(found)}")
-    if name is not None and name not in found:
-        raise TimingsError(f"there is no experiment {name}; there are {', '.join(found)}")
-    return found[next(iter(found)) if name is None else name]
+    name = own[0].name
+    common = [each for each in own[0].values if all(each in one.values for one in own)]
+    for variable in by or ():
+        if variable not in common:
+            raise TimingsError(
+                f"{source}: experiment {name} has no {variable}; it has {', '.join(common)}"
+            )
+    amounts = [each.greatest(time) for each in own]
+    if None in amounts:
+        raise TimingsError(
+            f"{source}: experiment {name} has no {time}; choose time, h, or a counter of "
+            f"bsp papers call"
+        )
+    formulas = list(dict.fromkeys(each.formula for each in own))
+    if formula is None and len(formulas) > 1:
+        raise TimingsError(
+            f"{source}: experiment {name} has {len(formulas)} formulas, "
+            f"{' and '.join(formulas[:3])}; choose one with --formula, or formula="
+        )
+    values = {one: [each.values[one] for each in own] for one in (by or common)}
+    found = Timings.of(values, amounts, time=time, source=source, of_repeats=of_repeats)  # type: ignore[arg-type]  # none is None
+    return replace(found, formula=formula or formulas[0])
 
 
 def fit_experiment(
@@ -233,11 +222,9 @@ def fit_experiment(
         The model; ``print`` shows it, and ``model.fit.coefficients`` has the coefficients.
 
     Raises:
-        UsageError: a file cannot be used.
-        TimingsError: there is no such block, there are several and none was named, or the
-            formula cannot be fitted.
+        UsageError: as :func:`read_experiments`, or the formula cannot be fitted.
 
     Source: Gonzalez et al., section 3: the analyser llac.
     """
-    one = pick(read_experiments(path, time=time, of_repeats=of_repeats), name)
-    return fit_timings(one.timings, formula or one.formula, negative=negative)
+    table = read_experiments(path, name, formula=formula, time=time, of_repeats=of_repeats)
+    return fit_timings(table, negative=negative)

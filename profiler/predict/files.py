@@ -1,4 +1,4 @@
-"""Tables of times in files: CSV, and the JSON Lines of Extra-P."""
+"""Tables of times in files: CSV, the JSON Lines of Extra-P, and what was learned of a table."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import io
 import json
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from bsplib.output_file import write_text
 from bsplib.profiler.predict.table import Timings, TimingsError
-
-if TYPE_CHECKING:
-    from bsplib.profiler.predict.table import Timings
 
 FITTED = '"format": "bsp predict"'
 """By it a file is known that holds a fit of a table."""
@@ -32,7 +30,8 @@ def read_timings(
     """Read a table of times.
 
     Args:
-        path: a CSV file with a line of names, or JSON Lines as Extra-P has them.
+        path: a CSV file with a line of names, JSON Lines as Extra-P has them, or what
+            ``bsp predict --model-out`` wrote of a table, with its formula if a user gave it.
         time: the column of the time, or the metric in a file of Extra-P; default: ``time``,
             or the only metric.
         by: the variables; default: all other columns.
@@ -57,41 +56,30 @@ def read_timings(
     if not text.strip():
         raise TimingsError(f"{path} is empty")
     name = str(path)
-    if is_json_lines(text):
-        values, times, metric = choose(read_json_lines(text, name), name, time, region)
-    else:
+    if FITTED in text[:200]:
+        return _read_fitted(text, name)
+    if not text.lstrip().startswith("{"):
         return _read_csv(text, name, time or "time", by, of_repeats)
+    values, times, metric = _read_json_lines(text, name, time, region)
     if by is not None:
         _need(by, values, name)
         values = {each: values[each] for each in by}
     return Timings.of(values, times, time=metric, source=name, of_repeats=of_repeats)
 
 
-def read_fitted(path: Path) -> tuple[Timings, str | None, bool] | None:
-    """Read what ``bsp predict --model-out`` wrote of a table; None if a file is none of these.
-
-    Returns:
-        The times, the formula if a user gave it, and whether its coefficients may be negative.
-
-    Raises:
-        TimingsError: the file is damaged.
-    """
+def _read_fitted(text: str, name: str) -> Timings:
+    """Read what ``bsp predict --model-out`` wrote of a table."""
     try:
-        with path.open("rb") as file:
-            if FITTED.encode() not in file.read(200):
-                return None
-        found = json.loads(path.read_bytes())
-        rows = [{name: _finite(value) for name, value in row.items()} for row in found["measured"]]
-        times, _ = ([row.pop(name) for row in rows] for name in ("time", "fitted"))
-        values = {name: [row[name] for row in rows] for name in rows[0]}
-        formula = str(found["formula"]) if found["chosen_by"] == "the user" else None
-        negative = any(_finite(each["value"]) < 0 for each in found["coefficients"].values())
+        found = json.loads(text)
         source, time = str(found["source"]), str(found["time"])
-    except OSError:  # whoever reads it as a table says why
-        return None
+        table = Timings.of(found["measured"], found["times"], time=time, source=source)
+        formula = str(found["formula"]) if found["chosen_by"] == "the user" else None
+        signed = any(each["value"] < 0 for each in found["coefficients"].values())
+    except TimingsError:
+        raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise TimingsError(f"{path} is no fit that can be read: {_cause(error)}") from None
-    return Timings.of(values, times, time=time, source=source), formula, negative
+        raise TimingsError(f"{name} is no fit that can be read: {_cause(error)}") from None
+    return replace(table, formula=formula, signed=signed)
 
 
 def write_timings(timings: Timings, path: str | Path, *, force: bool = False) -> None:
@@ -103,12 +91,18 @@ def write_timings(timings: Timings, path: str | Path, *, force: bool = False) ->
         force: replace a file that exists.
 
     Raises:
-        TimingsError: the file cannot be written.
+        OSError: the file cannot be written.
     """
-    try:
-        write_text(path, as_json_lines(timings), force=force)
-    except OSError as error:
-        raise TimingsError(f"{path} cannot be written: {error.strerror or error}") from None
+    columns = [column.tolist() for column in timings.values.values()]
+    lines = [
+        {
+            "params": dict(zip(timings.values, point, strict=False)),
+            "metric": timings.time,
+            "value": point[-1],
+        }
+        for point in zip(*columns, timings.times.tolist(), strict=True)
+    ]
+    write_text(path, "\n".join(map(json.dumps, lines)) + "\n", force=force)
 
 
 def _read_csv(
@@ -128,7 +122,13 @@ def _read_csv(
     names = [name.strip() for name in rows[0][1]] if rows else []
     if len(set(names)) < len(names):
         raise TimingsError(f"{source}: two columns have the same name in {', '.join(names)}")
-    if time not in names and (wide := _wide(names, rows[1:], source)) is not None:
+    for number, row in rows:
+        if len(row) != len(names):
+            raise TimingsError(
+                f"{source}, line {number}: there are {len(row)} cells under {len(names)} names"
+            )
+    if time not in names and (numbers := _wide(names)):
+        wide = _of_wide(numbers, rows, source)
         return Timings.of(*wide, time=time, source=source, of_repeats=of_repeats)
     if time not in names:
         raise TimingsError(
@@ -139,10 +139,6 @@ def _read_csv(
     _need(wanted, names, source)
     columns: dict[str, list[float]] = {name: [] for name in (*wanted, time)}
     for number, row in rows[1:]:
-        if len(row) != len(names):
-            raise TimingsError(
-                f"{source}, line {number}: there are {len(row)} cells under {len(names)} names"
-            )
         for name, cell in zip(names, row, strict=True):
             if name in columns:
                 columns[name].append(_number(cell, f"{source}, line {number}", name, time))
@@ -154,34 +150,35 @@ _WIDE = 3
 """Columns whose names are numbers, from which on a table is taken for a wide one."""
 
 
-def _wide(
-    names: Sequence[str], rows: Sequence[tuple[int, list[str]]], source: str
-) -> tuple[dict[str, list[float]], list[float]] | None:
-    """Return the values and times of a wide table; None if it is none.
+def _wide(names: Sequence[str]) -> list[float]:
+    """Return the values that the names of columns are; none if the table is no wide one.
 
-    Its first column has the values of one variable, and the names of the others are those of
-    another: ``N/P,1,2,4``, where the first name may have both. Empty cells were not measured.
+    The first column of a wide table has the values of one variable, and the names of the others are
+    those of another: ``N/P,1,2,4``, where the first name may have both.
     """
     try:
-        columns = [float(name.lstrip("pP= ")) for name in names[1:]]
+        numbers = [float(name.lstrip("pP= ")) for name in names[1:]]
     except ValueError:
-        return None
-    if len(columns) < _WIDE:
-        return None
-    first, _, second = (names[0] or "N").replace("\\", "/").partition("/")
-    values: dict[str, list[float]] = {first.strip(): [], second.strip() or "P": []}
-    times = []
-    for number, row in rows:
-        place = f"{source}, line {number}"
-        if len(row) != len(names):
-            raise TimingsError(f"{place}: there are {len(row)} cells under {len(names)} names")
-        at = _number(row[0], place, names[0], "")
-        for column, cell in zip(columns, row[1:], strict=True):
+        return []
+    return numbers if len(numbers) >= _WIDE else []
+
+
+def _of_wide(
+    numbers: Sequence[float], rows: Sequence[tuple[int, list[str]]], source: str
+) -> tuple[dict[str, list[float]], list[float]]:
+    """Return the values and times of a wide table, whose empty cells were not measured."""
+    title = rows[0][1][0].strip() or "N"
+    first, _, second = title.replace("\\", "/").partition("/")
+    found: list[tuple[float, float, float]] = []
+    for line, (start, *cells) in rows[1:]:
+        place = f"{source}, line {line}"
+        at = _number(start, place, title, "")
+        for number, cell in zip(numbers, cells, strict=True):
             if cell.strip() and cell.strip() not in ("NA", "-"):
-                for one, value in zip(values.values(), (at, column), strict=True):
-                    one.append(value)
-                times.append(_number(cell, place, f"{column:g}", f"{column:g}"))
-    return values, times
+                name = f"{number:g}"
+                found.append((at, number, _number(cell, place, name, name)))
+    ats, others, times = ([row[column] for row in found] for column in range(3))
+    return {first.strip(): ats, second.strip() or "P": others}, times
 
 
 def _number(cell: str, place: str, name: str, time: str) -> float:
@@ -208,45 +205,45 @@ ROOT, DEFAULT = "<root>", "<default>"
 """Names that Extra-P gives to a region and a metric without a name."""
 
 
-class Series(NamedTuple):
-    """The measurements of one metric in one region."""
+def _read_json_lines(
+    text: str, source: str, metric: str | None, region: str | None
+) -> tuple[dict[str, list[float]], list[float], str]:
+    """Return the values and times of one metric in one region, and the name of the metric.
 
-    region: str
-    metric: str
-
-
-Table = tuple[dict[str, list[float]], list[float]]
-"""Values of the variables by name, and times, one element for each measurement."""
-
-
-def is_json_lines(text: str) -> bool:
-    """Tell whether a text is in the JSON Lines format."""
-    return text.lstrip().startswith("{")
-
-
-def read_json_lines(text: str, source: str) -> dict[Series, Table]:
-    """Read lines such as ``{"params": {"p": 4}, "value": 1.5}``, with callpath and metric."""
-    found: dict[Series, Table] = {}
+    A line is such as ``{"params": {"p": 4}, "value": 1.5}``, with callpath and metric.
+    """
+    rows: list[tuple[str, str, list[float], float]] = []
     names: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        place = f"{source}, line {number}"
         try:
             data = json.loads(line)
             params, value = data["params"], data["value"]
             names = names or [str(name) for name in params]
             point = [_finite(params[name]) for name in names]
-            values = [_finite(each) for each in (value if isinstance(value, list) else [value])]
+            series = str(data.get("callpath", ROOT)), str(data.get("metric", DEFAULT))
+            values = value if isinstance(value, list) else [value]
+            rows += [(*series, point, _finite(each)) for each in values]
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
             raise TimingsError(
-                f'{place} is no measurement such as {{"params": {{"p": 4}}, "value": 1.5}}: '
-                f"{_cause(error)}"
+                f'{source}, line {number} is no measurement such as {{"params": {{"p": 4}}, '
+                f'"value": 1.5}}: {_cause(error)}'
             ) from None
-        series = Series(str(data.get("callpath", ROOT)), str(data.get("metric", DEFAULT)))
-        for each in values:
-            _add(found, series, names, point, each)
-    return found
+    asked = (("region", region, "--region"), ("metric", metric, "--time"))
+    for place, (kind, name, option) in enumerate(asked):
+        known = list(dict.fromkeys(str(row[place]) for row in rows))
+        if name is None and len(known) <= 1:
+            continue
+        if name not in known:
+            has = f"{len(known)} {kind}s" if name is None else f"no {kind} {name!r}"
+            raise TimingsError(
+                f"{source} has {has}; choose one of {', '.join(known)} with {option}"
+            )
+        rows = [row for row in rows if row[place] == name]
+    columns = {name: [row[2][place] for row in rows] for place, name in enumerate(names)}
+    time = rows[0][1] if rows else DEFAULT
+    return columns, [row[3] for row in rows], "time" if time == DEFAULT else time
 
 
 def _cause(error: Exception) -> str:
@@ -257,55 +254,3 @@ def _finite(value: Any) -> float:
     if isinstance(value, bool) or not math.isfinite(float(value)):
         raise ValueError(f"{value} is no finite number")
     return float(value)
-
-
-def _add(
-    found: dict[Series, Table], series: Series, names: list[str], point: list[float], value: float
-) -> None:
-    values, times = found.setdefault(series, ({name: [] for name in names}, []))
-    for name, each in zip(names, point, strict=True):
-        values[name].append(each)
-    times.append(value)
-
-
-def choose(
-    found: dict[Series, Table], source: str, metric: str | None, region: str | None
-) -> tuple[dict[str, list[float]], list[float], str]:
-    """Return the values and times of one series, and the name of its metric.
-
-    Raises:
-        TimingsError: there is no such series, or there are several.
-    """
-    if not found:
-        raise TimingsError(f"{source} has no measurements")
-    for kind, name, option in (("region", region, "--region"), ("metric", metric, "--time")):
-        names = list(dict.fromkeys(getattr(series, kind) for series in found))
-        if name is None and len(names) == 1:
-            continue
-        if name not in names:
-            raise TimingsError(
-                f"{source} has no {kind} {name!r}; choose one of {', '.join(names)} with {option}"
-                if name is not None
-                else f"{source} has {len(names)} {kind}s; choose one of {', '.join(names)} with "
-                f"{option}"
-            )
-        found = {series: table for series, table in found.items() if getattr(series, kind) == name}
-    if len(found) != 1:
-        raise TimingsError(f"{source} has no such measurements")
-    ((series, (values, times)),) = found.items()
-    return values, times, "time" if series.metric == DEFAULT else series.metric
-
-
-def as_json_lines(timings: Timings) -> str:
-    """Return a table in the JSON Lines format."""
-    lines = [
-        json.dumps(
-            {
-                "params": {name: float(column[row]) for name, column in timings.values.items()},
-                "metric": timings.time,
-                "value": float(time),
-            }
-        )
-        for row, time in enumerate(timings.times)
-    ]
-    return "\n".join(lines) + "\n"

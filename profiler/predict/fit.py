@@ -23,7 +23,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -117,14 +117,18 @@ class Fit:
         return Rival(self.formula, self.coefficients, 1.0).at(_arrays(values))
 
     def doublings(self, values: Mapping[str, ArrayLike]) -> Vector:
-        """Return how many doublings lie between the measurements and some points."""
-        arrays = np.broadcast_arrays(*(np.atleast_1d(each) for each in _arrays(values).values()))
-        found = np.zeros(arrays[0].shape if arrays else (1,))
-        for name, array in zip(values, arrays, strict=True):
+        """Return how many doublings lie between the measurements and some points.
+
+        What is not known of the growth with one variable has nothing to do with that of another,
+        and so their squares are added.
+        """
+        found: Any = np.zeros(1)
+        for name, array in _arrays(values).items():
             low, high = self.measured.get(name, (0.0, 0.0))
             if low > 0:  # it is known, and what is fitted depends on it
-                found += np.abs(np.log2(np.maximum(array, 1e-300) / array.clip(low, high)))
-        return found
+                beyond = np.log2(np.maximum(array, 1e-300) / array.clip(low, high))
+                found = np.hypot(found, beyond)
+        return np.asarray(found)
 
     def band(
         self, values: Mapping[str, ArrayLike], confidence: float = CONFIDENCE
@@ -409,7 +413,7 @@ def fit_formula(
     if divide is None and found.noise < _BREAK_NOISE:
         return found
     quantities = [divide] if divide else _quantities(formula, processes)
-    best, parts = found, formula.parts()
+    best, parts = found, [*formula.parts().values()]
     while len(best.coefficients) < len(times) - 1:
         rivals = [
             _finished(broken, values, times, negative=negative, breaks=(where,))

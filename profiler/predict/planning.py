@@ -13,12 +13,13 @@ import math
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bsplib.errors import UsageError
+from bsplib.experiments.grid import filled
 from bsplib.profiler.predict.values import PROCESSES
 
 if TYPE_CHECKING:
@@ -94,12 +95,9 @@ def _left_of(learned: Learned, target: Point, point: Point) -> float:
         return max(alone, 0.0 if times is None else _left_of(times, target, point))
     if learned.fit is None:
         return 0.5  # one value is better than none
-    whole = float(learned.fit.doublings(target)[0])
-    rest = sum(
-        max(math.log2(target[name] / max(point[name], high)), 0.0)
-        for name, (_, high) in learned.fit.measured.items()
-        if high > 0
-    )
+    fit = learned.fit
+    ranges = {name: (low, max(high, point[name])) for name, (low, high) in fit.measured.items()}
+    whole, rest = (each.doublings(target)[0] for each in (fit, replace(fit, measured=ranges)))
     return math.sqrt((1 + rest**2) / (1 + whole**2))
 
 
@@ -188,7 +186,7 @@ class Planner:
             UsageError: a variable that varies has no place in it.
         """
         words_ = shlex.split(self.command)
-        values = {name: _plain(value) for name, value in point.items()} | {"trace": str(trace)}
+        values = {name: int(v) if v.is_integer() else v for name, v in point.items()}
         for name in point:
             if f"{{{name}}}" not in self.command:
                 raise UsageError(
@@ -202,7 +200,7 @@ class Planner:
                     "write it as {trace}, as in --run 'python program.py --profile {trace} {n} {p}'"
                 )
             words_[2:2] = ["--profile", "{trace}"]
-        return [_filled(word, values) for word in words_]
+        return [filled(word, {**values, "trace": trace}) for word in words_]
 
     def _run(self, point: Point) -> Path:
         trace = self.trace_of(point)
@@ -216,13 +214,3 @@ class Planner:
             last = (done.stderr.strip() or "it wrote no trace").splitlines()[-1]
             raise UsageError(f"predict: {shlex.join(line)} failed: {last}")
         return trace
-
-
-def _plain(value: float) -> str:
-    return str(int(value)) if value.is_integer() else repr(value)
-
-
-def _filled(word: str, values: Mapping[str, str]) -> str:
-    for name, value in values.items():
-        word = word.replace(f"{{{name}}}", value)
-    return word

@@ -117,18 +117,9 @@ class RunPrediction:
             return text.getvalue().rstrip()
 
     @property
-    def critical_path(self) -> list[str]:
-        """The nodes from ``main`` to a cost centre, each the most expensive callee."""
-        path = [self.model.root]
-        while True:
-            onward = {
-                chain[len(path)]: seconds.total_s
-                for chain, seconds in self.paths.items()
-                if len(chain) == len(path) + 1 and list(chain[: len(path)]) == path
-            }
-            if not onward:
-                return path
-            path.append(max(sorted(onward), key=lambda node: onward[node]))
+    def worst(self) -> str:
+        """The id of the cost centre that takes most."""
+        return max(self.model.leaves(), key=lambda leaf: self.nodes[leaf].total_s)
 
 
 def predict_run(
@@ -151,7 +142,7 @@ def predict_run(
     Raises:
         UsageError: a variable has no value, or the Machine lacks a figure.
     """
-    point = point_of(model, nprocs, values or {})
+    point = point_of(model, {**(values or {}), PROCESSES: nprocs})
     run = empty_run(model.meta)
     prices = choose_prices(run, machine, speed=speed)
     if speed is None:
@@ -159,26 +150,24 @@ def predict_run(
     return predict_at(model, point, prices)
 
 
-def point_of(model: ProgramModel, nprocs: int, values: Mapping[str, float]) -> Point:
+def point_of(model: ProgramModel, given: Mapping[str, float]) -> Point:
     """Return a point from the values that are given, with those that all runs have.
 
     Raises:
         UsageError: a variable has no value, or does not exist.
     """
-    for name in values:
-        if name not in model.measured or name == PROCESSES:
-            known = ", ".join(model.variables) or "none"
+    for name in given:
+        if name not in model.measured:
+            known = ", ".join(model.measured)
             raise UsageError(f"predict: there is no variable {name}; the variables are: {known}")
     point = {}
-    for name in model.variables:
-        measured = model.measured[name]
-        if name in values:
-            point[name] = float(values[name])
-        elif len(set(measured)) == 1:
-            point[name] = measured[0]
-        else:
-            raise UsageError(f"predict: {name} has no value; give one as in --at {name}=2^20")
-    return {**point, PROCESSES: float(nprocs)}
+    for name, measured in model.measured.items():
+        if name not in given and len(set(measured)) > 1:
+            raise UsageError(
+                f"predict: {name} has no value; give one as in --at {name}={2 * max(measured):g}"
+            )
+        point[name] = float(given.get(name, measured[0]))
+    return {**point, PROCESSES: float(int(point[PROCESSES]))}
 
 
 def predict_at(model: ProgramModel, point: Point, prices: ReplayPrices) -> RunPrediction:

@@ -1,4 +1,4 @@
-"""Learnt programs on the command line: from traces to a model, and from a model to a prediction."""
+"""``bsp predict`` of what is learned: from traces or a table to a model, and to predictions."""
 
 from __future__ import annotations
 
@@ -8,20 +8,31 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
+from bsplib.command_options import writing
 from bsplib.console import Console
 from bsplib.errors import UsageError
+from bsplib.extras import need
+from bsplib.output_file import TRACE, write_text
 from bsplib.profiler import plotting
-from bsplib.profiler.predict.document import document, is_model, read_model, write_model
-from bsplib.profiler.predict.planning import Planner, number
-from bsplib.profiler.predict.prediction import RunPrediction, predict_run, scaling
+from bsplib.profiler.predict.document import document, is_model, read_model
+from bsplib.profiler.predict.experiments import read_experiments
+from bsplib.profiler.predict.files import read_timings, write_timings
+from bsplib.profiler.predict.fit import CONFIDENCE
+from bsplib.profiler.predict.planning import Planner
+from bsplib.profiler.predict.prediction import RunPrediction, point_of, predict_run, scaling
 from bsplib.profiler.predict.program import ProgramModel, learn
 from bsplib.profiler.predict.show import show_model, show_prediction
+from bsplib.profiler.predict.show_times import show
+from bsplib.profiler.predict.table import TimingsError
+from bsplib.profiler.predict.times import fit_timings
 from bsplib.profiler.predict.values import PROCESSES, SEEDS, carried
 from bsplib.recording.trace import read_trace
+from bsplib.visible import visible
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -84,10 +95,6 @@ def model_of_traces(
     _check_patterns([name for name, _ in runs], settings)
     known = [{**carried(run), **_set_for(name, settings)} for name, run in runs]
     given = {name for _, values in settings for name in values}
-    if PROCESSES in given:
-        raise UsageError(
-            "predict: p is the number of processes, which every trace has; leave p out of --set"
-        )
     origins = _chosen(known, sizes, given)
     used = [
         (
@@ -134,45 +141,28 @@ def _chosen(
         for name in dict.fromkeys(name for values in reversed(known) for name in values)
         if name in common
     }
-    varied = [name for name, column in columns.items() if len(set(column)) > 1]
-    if not sizes:
-        # What has two names, as a parameter of main and an option, is one variable.
-        different = {columns[name]: name for name in reversed(varied)}
-        found = {name: name for name in (*different.values(), *sorted(given & common))}
+    if sizes:
+        parts = [text.partition("=") for text in sizes]
+        found = {name: origin or name for name, _, origin in parts}
     else:
-        found = {}
-        for text in sizes:
-            name, _, origin = text.partition("=")
-            found[name] = origin or name
-        found |= {name: name for name in sorted(given) if name not in found.values()}
-        for name, origin in found.items():
-            if origin not in common:
-                found[name] = _other_name(name, origin, varied, columns, set(found.values()))
-    if PROCESSES in found:
-        raise UsageError("predict: p is the number of processes; name the variable, as in --by n=p")
-    for name in found:
+        # What has two names, as a parameter of main and an option, is one variable.
+        varied = [name for name, column in columns.items() if len(set(column)) > 1]
+        different = {columns[name]: name for name in reversed(varied)}
+        found = {name: name for name in different.values()}
+    found |= {name: name for name in sorted(given) if name not in found.values()}
+    for name, origin in found.items():
+        if name == PROCESSES:
+            raise UsageError("predict: p is the number of processes, which every trace has")
         if not name.isidentifier():
             raise UsageError(f"predict: {name!r} is no name of a variable")
+        if origin not in common:
+            raise UsageError(
+                f"predict: not every trace has a number {origin} among its arguments; the numbers "
+                f"that all have are: {', '.join(sorted(common)) or 'none'}. Name one of them, as "
+                f"in --by {name}=NAME, or give the value, as in --set {name}=2^20 or "
+                f"--set 'run-1024-*:{name}=1024'"
+            )
     return found
-
-
-def _other_name(
-    name: str,
-    origin: str,
-    varied: Sequence[str],
-    columns: Mapping[str, tuple[float, ...]],
-    taken: set[str],
-) -> str:
-    """Return the only number that varies, for a variable that the traces do not name so."""
-    free = [other for other in varied if other not in taken]
-    if name == origin and len({columns[other] for other in free}) == 1:
-        return free[0]
-    there = ", ".join(sorted(columns)) or "none"
-    raise UsageError(
-        f"predict: not every trace has a number {origin} among its arguments; the numbers that all "
-        f"have are: {there}. Name one of them, as in --by {name}=NAME, or give the value, as in "
-        f"--set {name}=2^20 or --set 'run-1024-*:{name}=1024'"
-    )
 
 
 def predict_and_print(  # noqa: PLR0913  # the options of the command
@@ -208,19 +198,19 @@ def predict_and_print(  # noqa: PLR0913  # the options of the command
     Raises:
         UsageError: as :func:`model_of_traces`; a file cannot be written; a point lacks a value.
     """
-    sizes = [name.strip() for text in by for name in text.split(",")]
+    sizes = _names(by)
     if plot is not None:
         plotting.check_target(plot, force=force)
     wanted: list[Machine | None] = [*machines] or [None]
 
     learned = partial(_learned, sizes, settings)
 
-    def predicted(model: ProgramModel, at: Point | None, machine: Machine | None) -> RunPrediction:
-        rest = _complete(model, _beyond(model) if at is None else at)
-        return predict_run(model, int(rest.pop(PROCESSES)), rest, machine, speed=speed)
+    def predicted(model: ProgramModel, at: Point, machine: Machine | None) -> RunPrediction:
+        point = point_of(model, at)
+        return predict_run(model, int(point.pop(PROCESSES)), point, machine, speed=speed)
 
     def first(model: ProgramModel) -> RunPrediction:
-        return predicted(model, points[0] if points else None, wanted[0])
+        return predicted(model, points[0] if points else _beyond(model), wanted[0])
 
     planner = None
     if maker is not None:
@@ -228,8 +218,7 @@ def predict_and_print(  # noqa: PLR0913  # the options of the command
         planner = Planner(maker, folder, learned, first, lambda line: click.echo(line, err=True))
         paths = planner.settle(paths or planner.begin(points[0], budget), budget)
     model = learned(paths)
-    if model_out == Path("-"):
-        print(json.dumps(document(model), indent=1))
+    if _written(document(model), model_out, force=force):
         return
     console = Console()
     if not points:
@@ -239,10 +228,26 @@ def predict_and_print(  # noqa: PLR0913  # the options of the command
         show_prediction(one, scaling(one), console, planner)
     if plot is not None:
         scaling(first(model)).plot(plot, force=force)
-        console.print(f"drawn in {plot}", highlight=False)
-    if model_out is not None:
-        write_model(model, model_out, force=force)
-        console.print(f"written into {model_out}", highlight=False)
+    _say(console, plot, model_out)
+
+
+def _written(found: Mapping[str, Any], path: Path | None, *, force: bool) -> bool:
+    """Write what was learned; tell whether standard output has it, and so nothing else."""
+    if path is None:
+        return False
+    text = json.dumps(found, indent=1, default=np.ndarray.tolist) + "\n"
+    if path == Path("-"):
+        click.echo(text, nl=False)
+        return True
+    with writing(path):
+        write_text(path, text, force=force)
+    return False
+
+
+def _say(console: Console, plot: Path | None, model_out: Path | None) -> None:
+    for did, path in (("drawn in", plot), ("written into", model_out)):
+        if path is not None:
+            console.print(f"{did} {visible(str(path))}", highlight=False)
 
 
 def _learned(
@@ -262,19 +267,70 @@ def _beyond(model: ProgramModel) -> dict[str, float]:
     }
 
 
-def _complete(model: ProgramModel, point: Point) -> dict[str, float]:
-    for name in point:
-        if name not in model.measured:
-            known = ", ".join(model.measured)
-            raise UsageError(
-                f"predict: --at: there is no variable {name}; the variables are: {known}"
-            )
-    for name, values in model.measured.items():
-        if name not in point and len(set(values)) > 1:
-            needed = ",".join(
-                f"{each}={number(2 * max(array))}"
-                for each, array in model.measured.items()
-                if len(set(array)) > 1
-            )
-            raise UsageError(f"predict: --at needs a value of {name}, too, as in --at {needed}")
-    return {name: point.get(name, values[0]) for name, values in model.measured.items()}
+# -- tables of times ------------------------------------------------------------------------------
+
+
+def fit_and_print(  # noqa: PLR0913  # the options of the command
+    paths: Sequence[Path],
+    *,
+    at: Sequence[Mapping[str, float]] = (),
+    formula: str | None = None,
+    region: str | None = None,
+    by: Sequence[str] = (),
+    time: str | None = None,
+    of_repeats: str = "least",
+    confidence: float = CONFIDENCE,
+    plot: Path | None = None,
+    model_out: Path | None = None,
+    export: Path | None = None,
+    force: bool = False,
+    **fitting: Any,
+) -> None:
+    """Fit a formula to a table of times, or to the times of a block, and print what it predicts.
+
+    Args:
+        paths: a table, as for :func:`bsplib.profiler.predict.read_timings`, or traces.
+        at: points to predict.
+        formula: the formula; None: that of the block, or its terms are chosen.
+        region: of a file of Extra-P, or the block of ``bsp.experiment`` in traces.
+        by: the variables.
+        time: the column with the times.
+        of_repeats: as for :func:`bsplib.profiler.predict.read_timings`.
+        confidence: the part of the true times that has to be inside a band.
+        plot: file for a figure.
+        model_out: file for everything as JSON; ``-`` is the standard output, on which nothing
+            else is then printed.
+        export: file for the table of times, in a format of Extra-P.
+        force: replace files that exist.
+        **fitting: as for :func:`bsplib.profiler.predict.fit_timings`.
+
+    Raises:
+        UsageError: the table or the formula cannot be used, or a file cannot be written.
+    """
+    need("scipy")
+    reading = {"by": _names(by) or None, "of_repeats": of_repeats}
+    if plot is not None:
+        plotting.check_target(plot, force=force)
+    if TRACE.is_at(paths[0]):
+        time = time or "time"
+        table = read_experiments(paths, region, time=time, formula=formula, **reading)  # type: ignore[arg-type]
+    elif len(paths) > 1:
+        raise TimingsError(f"{paths[1]}: one table of times is learned from, and not several")
+    else:
+        table = read_timings(paths[0], time, region=region, **reading)  # type: ignore[arg-type]
+    model = fit_timings(table, formula, **fitting)
+    points = [model.predict(point, confidence=confidence) for point in at]
+    if export is not None:
+        with writing(export):
+            write_timings(table, export, force=force)
+    if _written(model.as_json(points), model_out, force=force):
+        return
+    console = Console()
+    show(model, console, points)
+    if plot is not None:
+        model.plot(plot, force=force)
+    _say(console, plot, model_out)
+
+
+def _names(texts: Sequence[str]) -> list[str]:
+    return [name.strip() for text in texts for name in text.split(",")]

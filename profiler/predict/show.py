@@ -122,11 +122,10 @@ def sentence_of(prediction: RunPrediction, planner: Planner | None = None) -> st
     processes = fmt.counted(int(point.pop(PROCESSES)), "process", "processes")
     at = f"at {words([point])} on" if point else "on"
     least = "at least " if prediction.refused else ""
-    worst = max(model.leaves(), key=lambda leaf: prediction.nodes[leaf].total_s)
     parts = [
         f"{prediction.opening} {at} {processes} of {prediction.prices.machine.label}: {least}"
         f"{fmt.seconds(prediction.total.total_s)}{band(prediction)}",
-        f"most of it {fmt.label(model.nodes[worst])}",
+        f"most of it {fmt.label(model.nodes[prediction.worst])}",
     ]
     if (short := prediction.too_short_s) is not None:
         longer = {**model.largest}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,6 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from bsplib.experiments.formula import Formula, read_formula
 from bsplib.profiler.predict.planning import number
 from bsplib.visible import visible
 
@@ -43,14 +41,14 @@ def _sentences(model: TimingModel, each: Predicted) -> Iterator[str]:
     fitted = model.fit
     columns, _ = fitted.formula.columns(each.values)
     parts = np.atleast_2d(columns) * fitted.coefficients
-    names = _factors(fitted.formula)
+    names, factors = fitted.formula.parameters, fitted.formula.parts()
     for row, time in enumerate(each.times):
         at = ", ".join(f"{name} = {number(value[row])}" for name, value in each.values.items())
         greatest = int(np.argmax(np.broadcast_to(parts, (len(each.times), len(names)))[row]))
-        name, factor = names[greatest]
+        name = names[greatest]
         yield (
             f"at {at}: {model.timings.time} = {time:.4g}, {each.low[row]:.3g} to "
-            f"{each.high[row]:.3g} ({each.confidence:.0%}); most of it {factor or name}"
+            f"{each.high[row]:.3g} ({each.confidence:.0%}); most of it {factors.get(name, name)}"
         )
 
 
@@ -73,27 +71,19 @@ def _terms(model: TimingModel) -> Table:
     fitted, largest = model.fit, int(np.argmax(model.timings.times))
     at = {name: float(column[largest]) for name, column in model.timings.values.items()}
     columns, _ = fitted.formula.columns(at)
-    for place, (name, text) in enumerate(_factors(fitted.formula)):
+    factors = fitted.formula.parts()
+    for place, name in enumerate(fitted.formula.parameters):
         value, deviation = fitted.coefficients[place], fitted.covariance[place, place] ** 0.5
         part = value * columns[0, place] / model.timings.times[largest]
-        cells = (name, Text(visible(text)), f"{value:.4g}", f"{deviation:.2g}", f"{part:.0%}")
+        cells = (
+            name,
+            Text(visible(factors.get(name, ""))),
+            f"{value:.4g}",
+            f"{deviation:.2g}",
+            f"{part:.0%}",
+        )
         table.add_row(*cells)
     return table
-
-
-def _factors(formula: Formula) -> list[tuple[str, str]]:
-    """Return the name of each parameter with the text of what it is multiplied by."""
-    found = []
-    for name in formula.parameters:
-        terms = re.split(r"\s*\+\s*(?=\w+\[)", formula.text)
-        part = next((each for each in terms if name in each), "")
-        factor = part.replace(f"{name}*", "", 1).replace(name, "1", 1)
-        try:
-            alone = set(read_formula(part).parameters) == {name}
-        except ValueError:
-            alone = False
-        found.append((name, factor if alone else ""))
-    return found
 
 
 def _quality(model: TimingModel) -> str:

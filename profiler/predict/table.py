@@ -47,6 +47,10 @@ class Timings:
     """Greatest number of measurements at one point."""
     renamed: dict[str, str] = field(default_factory=dict)
     """New names of variables by the names in the source that cannot stand in a formula."""
+    formula: str | None = None
+    """What the program says of its time, or a user said before."""
+    signed: bool = False
+    """Whether coefficients of this formula may be negative."""
 
     @classmethod
     def of(

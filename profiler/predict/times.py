@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -113,57 +113,35 @@ class TimingModel:
         ]
         return found
 
-    def as_json(self, points: Mapping[str, Predicted] | None = None) -> dict[str, Any]:
-        """Return everything as numbers and text that JSON holds.
+    def as_json(self, points: Sequence[Predicted] = ()) -> dict[str, Any]:
+        """Return everything in values of JSON and arrays.
 
         Args:
-            points: predictions to add, by name.
+            points: predictions to add.
         """
         fitted, timings = self.fit, self.timings
+        deviations = np.sqrt(np.diag(fitted.covariance)).tolist()
+        found = zip(fitted.coefficients.tolist(), deviations, strict=True)
         return {
             "format": "bsp predict",
-            "version": 2,
+            "version": 3,
             "source": timings.source,
             "time": timings.time,
             "formula": fitted.formula.text,
             "chosen_by": "the program" if self.is_chosen else "the user",
             "coefficients": {
-                name: {"value": float(value), "standard_deviation": float(deviation)}
-                for name, value, deviation in zip(
-                    fitted.formula.parameters,
-                    fitted.coefficients,
-                    np.sqrt(np.diag(fitted.covariance)),
-                    strict=True,
-                )
+                name: {"value": value, "standard_deviation": deviation}
+                for name, (value, deviation) in zip(fitted.formula.parameters, found, strict=True)
             },
-            "breaks": list(fitted.breaks),
             "misfit": {"root_mean_square": fitted.misfit, "greatest": fitted.worst},
             "doubt": fitted.doubt,
             "not_tried": self.untried,
             "as_good": [
                 {"formula": each.formula.text, "weight": each.weight} for each in fitted.rivals
             ],
-            "measured": [
-                {
-                    **{name: float(column[row]) for name, column in timings.values.items()},
-                    "time": float(time),
-                    "fitted": float(found),
-                }
-                for row, (time, found) in enumerate(
-                    zip(timings.times, fitted.predict(timings.values), strict=True)
-                )
-            ],
-            "predicted": [
-                {
-                    "name": name,
-                    "values": {each: column.tolist() for each, column in one.values.items()},
-                    "times": one.times.tolist(),
-                    "low": one.low.tolist(),
-                    "high": one.high.tolist(),
-                    "confidence": one.confidence,
-                }
-                for name, one in (points or {}).items()
-            ],
+            "measured": timings.values,
+            "times": timings.times,
+            "predicted": [vars(each) for each in points],
         }
 
     def plot(self, path: str | Path, *, force: bool = False) -> None:
@@ -200,8 +178,8 @@ def fit_timings(
 
     Args:
         timings: the table.
-        formula: a formula, as :mod:`bsplib.experiments.formula` reads it; default: its terms
-            are chosen by :mod:`bsplib.profiler.predict.fit`.
+        formula: a formula, as :mod:`bsplib.experiments.formula` reads it; default: that of the
+            table, or its terms are chosen by :mod:`bsplib.profiler.predict.fit`.
         processes: the variable that is the number of processes; default: by its name.
         negative: whether coefficients of ``formula`` may be negative.
         divide: a quantity, such as ``N/P``, at some value of which the coefficients of
@@ -212,6 +190,7 @@ def fit_timings(
         MissingExtraError: scipy is not installed.
     """
     values, times = timings.values, timings.times
+    formula, signed = formula or timings.formula, negative or timings.signed
     if processes is not None and processes not in values:
         raise TimingsError(
             f"there is no variable {processes}; the variables are {', '.join(values)}"
@@ -225,7 +204,7 @@ def fit_timings(
             fitted = choose(values, times, count)
         else:
             fitted = fit_formula(
-                formula, values, times, negative=negative, divide=divide, processes=count
+                formula, values, times, negative=signed, divide=divide, processes=count
             )
     except FormulaError as error:
         raise TimingsError(place + str(error).removeprefix("formula: ")) from None

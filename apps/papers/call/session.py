@@ -13,8 +13,8 @@ from typing import Any
 
 from bsplib.apps.papers.call import comments, counters, datafile
 from bsplib.errors import UsageError
-from bsplib.experiments.grid import Number
-from bsplib.profiler.predict.experiments import Passage, passages, tabulated
+from bsplib.experiments.grid import Number, filled
+from bsplib.profiler.predict.experiments import Passage, by_block, passages, tabulated
 from bsplib.profiler.predict.times import fit_timings
 from bsplib.recording.trace import read_trace
 from bsplib.running.options import overriding
@@ -46,7 +46,7 @@ def run(
     """
     values, used, before = values or {}, set[str](), sys.argv
     used |= {name for name in values if any(f"{{{name}}}" in each for each in arguments)}
-    sys.argv = [script, *(_filled(each, values) for each in arguments)]
+    sys.argv = [script, *(filled(each, values) for each in arguments)]
     with tempfile.TemporaryDirectory(prefix="bsp-call-") as folder:
         trace = Path(folder, "call.bsp")
         prepare = partial(_prepare, tuple(counted))
@@ -80,12 +80,6 @@ def _prepare(counted: Sequence[str], *, afresh: bool = True) -> None:
     counters.choose(counted)
 
 
-def _filled(argument: str, values: Mapping[str, Number]) -> str:
-    for name, value in values.items():
-        argument = argument.replace(f"{{{name}}}", str(value))
-    return argument
-
-
 def fitted(
     paths: Sequence[Path], points: Sequence[Mapping[str, float]], time: str, formula: str | None
 ) -> str:
@@ -102,10 +96,10 @@ def fitted(
 
     Source: Gonzalez et al., section 3: the analyser llac.
     """
-    texts = []
-    for each in tabulated(datafile.read(paths), ", ".join(map(str, paths)), time=time).values():
-        model = fit_timings(each.timings, formula or each.formula)
-        told = [f"experiment {each.name}", str(model)]
+    texts, source = [], ", ".join(map(str, paths))
+    for name, own in by_block(datafile.read(paths), source).items():
+        model = fit_timings(tabulated(own, source, time=time, formula=formula))
+        told = [f"experiment {name}", str(model)]
         for point in points:
             at = ", ".join(f"{name} = {value:g}" for name, value in point.items())
             told.append(f"at {at}: {model.predict(**point)}")

@@ -192,7 +192,7 @@ def command(targets: tuple[Path, ...], at: list[Point], **options: Any) -> None:
         raise click.UsageError("name a trace, a folder or a table; or --run and --at")
     if files and (options["region"] is not None or not _are_programs(files)):
         _refuse((*_PLAYED, *_TRACES), "a table of times")
-        from bsplib.profiler.predict.times_session import fit_and_print  # noqa: PLC0415  # imported late
+        from bsplib.profiler.predict.session import fit_and_print  # noqa: PLC0415  # imported late
 
         fit_and_print(files, at=at, **_only(options, *_TABLE, *_LEARNED, "force"))
         return
