@@ -161,8 +161,7 @@ def _variables(model: ProgramModel) -> list[str]:
 
 def _facts(model: ProgramModel) -> Iterator[str]:
     for name in _variables(model):
-        origin = f" ({model.origins[name]})" if model.origins.get(name) else ""
-        yield fmt.visible(f"{name}{origin} = {_range(model, name)}")
+        yield fmt.visible(f"{name} = {_range(model, name)}")
 
 
 def _range(model: ProgramModel, name: str) -> str:
@@ -178,7 +177,6 @@ def _variable(model: ProgramModel, name: str) -> Json:
         "name": name,
         "label": "p, processes" if name == PROCESSES else name,
         "fixed": len(set(measured)) == 1 and name != PROCESSES,
-        "title": fmt.visible(model.origins.get(name, "")),
         "steps": [value_text(value) for value in steps],
         "measured": ends,
     }

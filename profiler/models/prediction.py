@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler.callgraph import CallGraph, build
-from bsplib.profiler.models.replay import MODELS, Booking, measured, replay
+from bsplib.profiler.models.replay import MODELS, measured, replay
 from bsplib.profiler.prices import is_of, ratio_of_host, recorded_machine
 from bsplib.profiler.timeline import lay_out
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from bsplib.profiler.prices import ReplayPrices
     from bsplib.recording.records import Run
 
@@ -136,39 +134,14 @@ def predict(
         bookings[model] = replay(timeline, model, prices)
         progress()
     callgraph = build(run)
-    origins = _Origins(callgraph)
-    return Prediction(
-        callgraph,
-        prices,
-        {name: origins.total(booking) for name, booking in bookings.items()},
-        {name: origins.by_node(booking) for name, booking in bookings.items()},
-    )
-
-
-class _Origins:
-    """Adds up the booked times of the records of a run, in total and for each node."""
-
-    def __init__(self, callgraph: CallGraph) -> None:
-        self._origin = callgraph.origin_of_records()
-        self._count = len(callgraph.origins)
-        self._under = {node: sorted(origins) for node, origins in callgraph._passing.items()}
-
-    def total(self, booking: Booking) -> TimeParts:
-        """Return the sum over all records."""
-        return TimeParts(*self._sums(booking).sum(axis=1).tolist())
-
-    def by_node(self, booking: Booking) -> dict[str, TimeParts]:
-        """Return for each node the sum over the records whose call chain contains it."""
-        sums = self._sums(booking)
-        return {
-            node: TimeParts(*sums[:, origins].sum(axis=1).tolist())
-            for node, origins in self._under.items()
+    origin, count = callgraph.origin_of_records(), len(callgraph.origins)
+    totals, nodes = {}, {}
+    for name, booking in bookings.items():
+        # The sum of each part for each origin, a call stack with the kind of its sync.
+        sums = np.stack([np.bincount(origin, part, count) for part in booking.parts])
+        totals[name] = TimeParts(*sums.sum(axis=1).tolist())
+        nodes[name] = {
+            node: TimeParts(*sums[:, sorted(under)].sum(axis=1).tolist())
+            for node, under in callgraph._passing.items()
         }
-
-    def _sums(self, booking: Booking) -> NDArray[np.float64]:
-        """Return the sum of each part for each origin (a call stack with the kind of its sync)."""
-        parts = (
-            *(booking.comp_s, booking.comm_s, booking.sync_s),
-            *(booking.waiting_s, booking.recording_s),
-        )
-        return np.stack([np.bincount(self._origin, part, self._count) for part in parts])
+    return Prediction(callgraph, prices, totals, nodes)

@@ -71,10 +71,14 @@ class Booking:
     """What the recorder took between supersteps; 0 under a model, which has none."""
 
     @property
+    def parts(self) -> tuple[NDArray[np.float64], ...]:
+        """All parts, in the order of the fields."""
+        return self.comp_s, self.comm_s, self.sync_s, self.waiting_s, self.recording_s
+
+    @property
     def total_s(self) -> float:
         """The total time of the run."""
-        parts = self.comp_s, self.comm_s, self.sync_s, self.waiting_s, self.recording_s
-        return float(sum(part.sum() for part in parts))
+        return float(sum(part.sum() for part in self.parts))
 
 
 def replay(timeline: Timeline, model: str, prices: ReplayPrices) -> Booking:
@@ -93,12 +97,33 @@ def replay(timeline: Timeline, model: str, prices: ReplayPrices) -> Booking:
         raise ValueError(f"there is no model {model!r}; choose one of {', '.join(MODELS)}")
     if model in ("BSP", "BSPWB"):
         return _Barriers(timeline, model, prices).booking()
-    return _Messages(timeline, model, prices).booking()
+    return _by_messages(timeline, model, prices)
 
 
 def measured(timeline: Timeline) -> Booking:
     """Book the measured time of the run, along the path of its waits."""
-    return _Recorded(timeline).booking()
+    books, records = _Books(timeline), timeline.run.records[timeline.position]
+    record = int(np.argmax(records["end"])) if len(records) else -1
+    while record >= 0:
+        cause = _cause(timeline, record)
+        after_s = (int(records["end"][record]) - int(records["arrive"][cause])) / 1e9
+        books.communicated(record, after_s, 0.0)
+        books.came_to(cause, as_measured=True)
+        record = int(timeline.before[cause])
+    return books.closed()
+
+
+def _cause(timeline: Timeline, record: int) -> int:
+    """Return the record of the same step whose arrival released this one."""
+    records = timeline.run.records
+    place = timeline.position[record]
+    released = records["released"][place]
+    if records["arrive"][place] == released:
+        return record
+    step: Step = timeline.steps[int(timeline.step[record])]
+    arrive = records["arrive"][timeline.position[step.start : step.stop]]
+    late: NDArray[np.int64] = np.abs(arrive - released)
+    return step.start + int(np.argmin(late))
 
 
 class _Books:
@@ -228,40 +253,29 @@ class _Barriers:
 # -- MPM and OBSP* --------------------------------------------------------------------------
 
 
-class _Messages:
+def _by_messages(timeline: Timeline, model: str, prices: ReplayPrices) -> Booking:
     """MPM and OBSP*: a process waits for its senders, or (in OBSP*, at a sync) for all."""
-
-    def __init__(self, timeline: Timeline, model: str, prices: ReplayPrices) -> None:
-        self._timeline = timeline
-        self._books = _Books(timeline, prices.ratio)
-        barriers = model == "OBSP*"
-        self._price = _prices(timeline, prices, barriers)
-        """For each record, the seconds of its communication and synchronisation."""
-        ahead_s = timeline.ahead_s * prices.ratio
-        clocks = clocks_of(timeline, ahead_s, self._price.sum(axis=0), barriers=barriers)
-        self._end, self._cause = clocks.end, clocks.cause
-
-    def booking(self) -> Booking:
-        """Follow the waits back from the process that ends last."""
-        timeline = self._timeline
-        last = np.full(timeline.run.nprocs, -1)
-        last[timeline.pid] = np.arange(len(timeline.pid))
-        ended = np.where(last < 0, 0.0, self._end[last] if len(self._end) else 0.0)
-        if len(ended) and (record := int(last[np.argmax(ended)])) >= 0:
-            self._book(record)
-        return self._books.closed()
-
-    def _book(self, record: int) -> None:
-        """Book the costs on the path of waits that leads to a record."""
-        while record >= 0:
-            self._books.communicated(record, *self._price[:, record].tolist())
-            record = int(self._cause[record])
-            self._books.came_to(record)
-            record = int(self._timeline.before[record])
+    books, barriers = _Books(timeline, prices.ratio), model == "OBSP*"
+    price = _prices(timeline, prices, barriers)
+    ahead_s = timeline.ahead_s * prices.ratio
+    clocks = clocks_of(timeline, ahead_s, price.sum(axis=0), barriers=barriers)
+    last = np.full(timeline.run.nprocs, -1)
+    last[timeline.pid] = np.arange(len(timeline.pid))
+    ended = np.where(last < 0, 0.0, clocks.end[last] if len(clocks.end) else 0.0)
+    record = int(last[np.argmax(ended)]) if len(ended) else -1
+    while record >= 0:  # back from the process that ends last, from each wait to its cause
+        books.communicated(record, *price[:, record].tolist())
+        cause = int(clocks.cause[record])
+        books.came_to(cause)
+        record = int(timeline.before[cause])
+    return books.closed()
 
 
 def _prices(timeline: Timeline, prices: ReplayPrices, barriers: bool) -> NDArray[np.float64]:
-    """Return the price of each record, by the greatest that those move which it waits for."""
+    """Return the seconds of communication and of synchronisation of each record.
+
+    They are those of the greatest that any of the processes moves that it waits for.
+    """
     found = np.zeros((2, len(timeline.position)))
     moved = HRelation(
         *(greatest(timeline, each, barriers=barriers) for each in prices.moved(timeline))
@@ -278,36 +292,3 @@ def _prices(timeline: Timeline, prices: ReplayPrices, barriers: bool) -> NDArray
         mine = HRelation(*(each[rows] for each in moved))
         found[0, rows], found[1, rows] = machine.parts_of(mine, pattern, size)
     return found
-
-
-# -- what was measured ------------------------------------------------------------------------
-
-
-class _Recorded:
-    """The measured time: a path from the end of the run, from each wait to its cause."""
-
-    def __init__(self, timeline: Timeline) -> None:
-        self._timeline = timeline
-        self._records = timeline.run.records[timeline.position]
-        self._books = _Books(timeline)
-
-    def booking(self) -> Booking:
-        """Follow the waits back from the process that ended last."""
-        records = self._records
-        record = int(np.argmax(records["end"])) if len(records) else -1
-        while record >= 0:
-            cause = self._cause(record)
-            after_s = (int(records["end"][record]) - int(records["arrive"][cause])) / 1e9
-            self._books.communicated(record, after_s, 0.0)
-            self._books.came_to(cause, as_measured=True)
-            record = int(self._timeline.before[cause])
-        return self._books.closed()
-
-    def _cause(self, record: int) -> int:
-        """Return the record of the same step whose arrival released this one."""
-        arrive, released = self._records["arrive"], self._records["released"][record]
-        if arrive[record] == released:
-            return record
-        step: Step = self._timeline.steps[int(self._timeline.step[record])]
-        late: NDArray[np.int64] = np.abs(arrive[step.start : step.stop] - released)
-        return step.start + int(np.argmin(late))

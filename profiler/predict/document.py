@@ -3,7 +3,7 @@
 ::
 
     {"format": "bsplib program model", "version": 1, "program": "psrs.py", "runs": 12,
-     "origins": {"n": "size of the program"}, "meta": {"machine": {...}, ...},
+     "meta": {"machine": {...}, ...},
      "nodes": [[id, kind, name, file, line, sync], ...],
      "chains": [{"nodes": [position, ...], "told": false, "inside": false,
                  "laws": {"h": "for readers", ...}}, ...],
@@ -49,7 +49,6 @@ def document(model: ProgramModel) -> dict[str, Any]:
         "version": VERSION,
         "program": model.program,
         "runs": model.runs,
-        "origins": dict(model.origins),
         "meta": dict(model.meta),
         "nodes": [list(vars(node).values()) for node in program.nodes.values()],
         "chains": [
@@ -159,8 +158,7 @@ def model_of(found: Any) -> ProgramModel:
     order = dict.fromkeys(name for chain in chains.values() for name in chain)
     ordered = {name: by_id[name] for name in order}
     program = ObservedProgram(ordered, tuple(chains.values()), told, inside, observations)
-    origins = {str(name): str(origin) for name, origin in found["origins"].items()}
-    return learn_observed(program, _typed(found["runs"], int), dict(found["meta"]), origins)
+    return learn_observed(program, _typed(found["runs"], int), dict(found["meta"]))
 
 
 _NODE = (str, str, str, str, int, str)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
@@ -199,19 +200,10 @@ def choose(values: Values, times: Vector, processes: str | None = None) -> Fit:
     terms = library(values, processes)
     if len(times) > MOST_TERMS:
         terms += _beginning(values, processes)
-    found = _Search(values, times, terms, processes).scored()
-    fitted = _finished(read_formula(found.text), values, times, negative=False)
-    return replace(fitted, rivals=found.rivals, few=_few(values), score=found.score)
-
-
-class _Scored(NamedTuple):
-    """The sums of terms of most weight."""
-
-    rivals: tuple[Rival, ...]
-    text: str
-    """The sum of the terms of those with much weight."""
-    score: float
-    """Of the best."""
+    rivals, text, score = _Search(values, times, terms, processes).scored()
+    few = {name for name, array in values.items() if 1 < len(np.unique(array)) < LEAST_VALUES}
+    fitted = _finished(read_formula(text), values, times, negative=False)
+    return replace(fitted, rivals=rivals, few=frozenset(few), score=score)
 
 
 class _Search:
@@ -236,8 +228,8 @@ class _Search:
             if name != processes and np.ptp(array) > 0 and array.min() > 0
         ]
 
-    def scored(self) -> _Scored:
-        """Return the sums of most weight, the best first."""
+    def scored(self) -> tuple[tuple[Rival, ...], str, float]:
+        """Return the sums of most weight, the sum of the terms of the best, and the least score."""
         found: list[tuple[float, tuple[int, ...], Vector]] = []
         sums = np.arange(len(self._terms))[:, None]
         for count in range(1, min(MOST_TERMS, len(self._relative) - 1, len(self._terms)) + 1):
@@ -277,7 +269,7 @@ class _Search:
             self._relative[:, terms], np.ones(len(self._relative))
         )[0]
         kept = itertools.compress(terms, fitted > 0)
-        return _Scored(tuple(rivals), self._text([*kept]), float(best_score))
+        return tuple(rivals), self._text([*kept]), float(best_score)
 
     def _text(self, chosen: Sequence[int]) -> str:
         return _text([self._terms[term].text for term in chosen])
@@ -346,13 +338,6 @@ def _row(terms: Sequence[Term], values: Values, name: str, factor: float) -> Vec
     return np.array([column(term.text, at)[0] for term in terms])
 
 
-def _few(values: Values) -> frozenset[str]:
-    """Return the variables with too few values to tell terms of them from each other."""
-    return frozenset(
-        name for name, array in values.items() if 1 < len(np.unique(array)) < LEAST_VALUES
-    )
-
-
 def _text(terms: Sequence[str]) -> str:
     return " + ".join(
         f"f[{number}]"
@@ -416,8 +401,8 @@ def fit_formula(
     best, parts = found, [*formula.parts().values()]
     while len(best.coefficients) < len(times) - 1:
         rivals = [
-            _finished(broken, values, times, negative=negative, breaks=(where,))
-            for broken, where in _broken(best, parts, values, quantities)
+            _finished(broken, values, times, negative=negative)
+            for broken in _broken(best, parts, values, quantities)
         ]
         better = min(rivals, key=lambda each: _score(each, len(times)), default=best)
         if _score(better, len(times)) + (2.0 if best.breaks else _BREAK) > _score(best, len(times)):
@@ -440,8 +425,8 @@ def _quantities(formula: Formula, processes: str | None) -> list[str]:
 
 def _broken(
     fitted: Fit, parts: Sequence[str], values: Values, quantities: Sequence[str]
-) -> Iterator[tuple[Formula, str]]:
-    """Yield a formula with a further term that begins at a break, and the place of the break.
+) -> Iterator[Formula]:
+    """Yield a formula with a further term that begins at a break.
 
     Once a term begins at a place, others may begin there only.
     """
@@ -454,9 +439,9 @@ def _broken(
         except FormulaError:
             continue
         for place, part in itertools.product(distinct[1:-2], parts):
-            begins, where = f"({part})*above({quantity}, {place:.12g})", f"{quantity} > {place:g}"
-            if begins not in formula.text and fitted.breaks in ((), (where,)):
-                yield read_formula(f"{formula.text} + {stem}[{number}]*{begins}"), where
+            begins = f"({part})*above({quantity}, {place:.12g})"
+            if begins not in formula.text and fitted.breaks in ((), _breaks(begins)):
+                yield read_formula(f"{formula.text} + {stem}[{number}]*{begins}")
 
 
 def _doubted(plain: Fit, best: Fit, values: Values, times: Vector, processes: str | None) -> Fit:
@@ -484,7 +469,6 @@ def _finished(
     times: Vector,
     *,
     negative: bool,
-    breaks: tuple[str, ...] = (),
 ) -> Fit:
     """Fit the coefficients of a formula, and measure what is left."""
     columns, rest = formula.columns(values)
@@ -505,15 +489,19 @@ def _finished(
     covariance[np.ix_(used, used)] = (
         noise**2 * (inverse @ inverse.T) / np.outer(norm, norm)[np.ix_(used, used)]
     )
-    places = [part.partition(")")[0] for part in formula.text.split("above(")[1:]]
-    breaks = breaks or tuple(place.replace(", ", " > ") for place in places)
     return Fit(
         formula,
         found,
         noise,
         {name: (float(array.min()), float(array.max())) for name, array in values.items()},
         covariance=covariance,
-        breaks=breaks,
+        breaks=_breaks(formula.text),
         misfit=math.sqrt(float(errors @ errors) / len(errors)),
         worst=float(np.abs(errors).max()),
     )
+
+
+def _breaks(text: str) -> tuple[str, ...]:
+    """Return where terms of a formula begin."""
+    found = re.findall(r"above\((.+?), ([^ ()]+)\)", text)
+    return tuple(dict.fromkeys(f"{quantity} > {place}" for quantity, place in found))

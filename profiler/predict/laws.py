@@ -392,21 +392,13 @@ def _columns(
 
     Terms that differ at other points than these are kept: they are laws that differ there.
     """
-    part = functools.cache(lambda text: _part(text, values))
     terms: list[CountedTerm] = []
     columns: list[Vector] = []
     for term in sorted(_terms(used, growths), key=lambda each: each.weight):
-        in_blocks = term.parts[1] in _OF_BLOCKS or ("ceil(" in term.text and "/grid" in term.text)
-        texts = [term.text] if in_blocks else [text for text in term.parts if text]
-        product = np.ones_like(values[used[0]])
-        for text in texts:
-            found = part(text)
-            product = product * (math.nan if found is None else found)
-        if np.isnan(product).any():
-            continue
-        if product.any():
+        found = _part(term.text, values)
+        if found is not None and found.any():
             terms.append(term)
-            columns.append(product)
+            columns.append(found)
     return terms, np.stack(columns, axis=1)
 
 

@@ -100,7 +100,7 @@ def observe(
     Args:
         runs: runs with their variables, without the number of processes, and their seeds.
     """
-    by_place: defaultdict[tuple[object, ...], list[_Arranged]] = defaultdict(list)
+    by_place: defaultdict[tuple[object, ...], list[Observation]] = defaultdict(list)
     nodes: dict[str, Node] = {}
     chains: dict[Chain, None] = {}
     told: set[Chain] = set()
@@ -114,114 +114,94 @@ def observe(
             if any(frame.library and frame.function in _TOLD for frame in stack):
                 told.add(origin.chain)
         there = {**values, PROCESSES: float(run.nprocs)}
-        arranged = _Arranged(graph, there)
-        inside |= arranged.inside()
-        by_place[*sorted(there.items()), seed].append(arranged)
+        found = _quantities(graph, inside)
+        records = run.records
+        took = float(records["end"].max() - records["start"].min()) / 1e9 if len(records) else 0.0
+        worked = sum(row.comp + row.imports + row.comm for row in found.values())
+        observation = Observation(there, found, min(took, worked))
+        by_place[*sorted(there.items()), seed].append(observation)
     return ObservedProgram(
         {name: nodes[name] for chain in chains for name in chain},
         tuple(chains),
         frozenset(told),
         frozenset(inside),
-        [_typical(arranged) for arranged in by_place.values()],
+        [_typical(found) for found in by_place.values()],
     )
 
 
-def _typical(arranged: Sequence[_Arranged]) -> Observation:
+def _typical(found: Sequence[Observation]) -> Observation:
     """Return the first of equal runs, with the median computation of each chain of all.
 
     The least time would be too low for a prediction of what a clock shows: of many supersteps some
     are always disturbed, by the caches at least, and the slowest process counts in each.
     """
-    found = [each.sums() for each in arranged]
     chains = {
         chain: each._replace(
-            comp=float(np.median([other[chain].comp for other in found if chain in other]))
+            comp=float(np.median([one.of(chain).comp for one in found if chain in one.chains]))
         )
-        for chain, each in found[0].items()
+        for chain, each in found[0].chains.items()
     }
-    elapsed = [
-        min(run.elapsed_s, sum(row.comp + row.imports + row.comm for row in sums.values()))
-        for run, sums in zip(arranged, found, strict=True)
-    ]
-    return Observation(arranged[0].values, chains, float(np.median(elapsed)))
+    elapsed = float(np.median([each.elapsed_s for each in found]))
+    return Observation(found[0].values, chains, elapsed)
 
 
-class _Arranged:
-    """The records of a run in the order of group, superstep and process."""
+def _quantities(graph: CallGraph, inside: set[Chain]) -> dict[Chain, Quantities]:
+    """Return the quantities of the chains of a run; each superstep counts once.
 
-    def __init__(self, graph: CallGraph, values: dict[str, float]) -> None:
-        run = graph.run
-        records = run.records
-        order = np.lexsort((records["pid"], records["superstep"], records["group"]))
-        chains = list(dict.fromkeys(origin.chain for origin in graph.origins))
-        number = {chain: place for place, chain in enumerate(chains)}
-        of_origin = np.array([number[origin.chain] for origin in graph.origins], np.intp)
-        self.values = values
-        self.elapsed_s = (
-            float(records["end"].max() - records["start"].min()) / 1e9 if len(records) else 0.0
-        )
-        self._chains = chains
-        self._run = run
-        self._chain = of_origin[graph.origin_of_records()[order]]
-        self._step = superstep_numbers(run)[order]
-        self._group = records["group"][order].astype(np.intp)
-        out, into = (side[order].astype(float) for side in h_relation(run))
-        w = computation_ns(run)
-        imports = np.minimum(imported_ns(run), w)
-        comm = records["comm_calls"] + records["end"] - records["released"]
-        comm -= np.maximum(records["comm_ready"], 0)
-        self._sent = out
-        self._columns = np.stack(
-            [
-                (records["kind"][order] != Kind.END).astype(float),
-                np.maximum(out, into),
-                out + into,
-                (w - imports)[order] / 1e9,
-                calls_of_records(run)[order].astype(float),
-                imports[order] / 1e9,
-                np.maximum(comm, 0)[order] / 1e9,
-                np.array([group.size for group in run.groups], float)[self._group]
-                * (records["kind"][order] != Kind.END),
-            ]
-        )
+    Args:
+        graph: the call graph of the run.
+        inside: the chains with supersteps of sub-groups, which are added.
+    """
+    run, records = graph.run, graph.run.records
+    if not len(records):
+        return {}
+    order = np.lexsort((records["pid"], records["superstep"], records["group"]))
+    chains = list(dict.fromkeys(origin.chain for origin in graph.origins))
+    number = {chain: place for place, chain in enumerate(chains)}
+    of_origin = np.array([number[origin.chain] for origin in graph.origins], np.intp)
+    group_of = records["group"][order].astype(np.intp)
+    ends_step = (records["kind"] != Kind.END).astype(float)
+    out, into = (side.astype(float) for side in h_relation(run))
+    w = computation_ns(run)
+    imports = np.minimum(imported_ns(run), w)
+    comm = records["comm_calls"] + records["end"] - records["released"]
+    comm -= np.maximum(records["comm_ready"], 0)
+    sizes = np.array([group.size for group in run.groups], float)[records["group"]]
+    columns = [ends_step, np.maximum(out, into), out + into, (w - imports) / 1e9]
+    columns += [calls_of_records(run), imports / 1e9, np.maximum(comm, 0) / 1e9, sizes * ends_step]
 
-    def inside(self) -> set[Chain]:
-        """Return the chains with supersteps of sub-groups."""
-        return {self._chains[place] for place in set(self._chain[self._group > 0].tolist())}
+    # A superstep belongs to the place where the process with the lowest pid ends it.
+    step = superstep_numbers(run)[order]
+    first = np.ones(len(step), bool)
+    first[1:] = step[1:] != step[:-1]
+    own = of_origin[graph.origin_of_records()[order]]
+    inside |= {chains[place] for place in set(own[group_of > 0].tolist())}
+    chain, count = own[np.flatnonzero(first)][np.cumsum(first) - 1], len(chains)
+    cells, cell = ranked(step * count + chain)
+    group = np.zeros(len(cells), np.intp)
+    group[cell] = group_of
+    greatest = np.zeros((len(columns), len(cells)))
+    for row, values in zip(greatest, columns, strict=True):
+        np.maximum.at(row, cell, values[order])
+    moved = np.bincount(cell, out[order], len(cells))
+    found = np.concatenate([greatest[:-3], moved[None], greatest[-3:]])
+    totals = np.zeros((len(found), len(run.groups), count))
+    for total, row in zip(totals, found, strict=True):
+        np.add.at(total, (group, cells % count), row)
+    _fold(run, totals)
+    passed = set((cells % count).tolist())
+    return {
+        each: Quantities(*totals[:, 0, place].tolist())
+        for place, each in enumerate(chains)
+        if place in passed
+    }
 
-    def sums(self) -> dict[Chain, Quantities]:
-        """Return the quantities of all chains; each superstep counts once."""
-        if not len(self._step):
-            return {}
-        first = np.ones(len(self._step), bool)
-        first[1:] = self._step[1:] != self._step[:-1]
-        chain = self._chain[np.flatnonzero(first)][np.cumsum(first) - 1]
-        count = len(self._chains)
-        cells, cell = ranked(self._step * count + chain)
-        group = np.zeros(len(cells), np.intp)
-        group[cell] = self._group
-        greatest = np.zeros((len(self._columns), len(cells)))
-        for row, values in zip(greatest, self._columns, strict=True):
-            np.maximum.at(row, cell, values)
-        moved = np.bincount(cell, self._sent, len(cells))
-        found = np.concatenate([greatest[:-3], moved[None], greatest[-3:]])
-        totals = np.zeros((len(found), len(self._run.groups), count))
-        for total, row in zip(totals, found, strict=True):
-            np.add.at(total, (group, cells % count), row)
-        self._fold(totals)
-        passed = set((cells % count).tolist())
-        return {
-            each: Quantities(*totals[:, 0, place].tolist())
-            for place, each in enumerate(self._chains)
-            if place in passed
-        }
 
-    def _fold(self, totals: NDArray[np.float64]) -> None:
-        """Add to each group the greatest of its sub-groups that ran side by side."""
-        groups = self._run.groups
-        beside: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-        for place, group in enumerate(groups[1:], start=1):
-            beside[group.parent, group.ordinal].append(place)
-        depth = group_columns(self._run).depth
-        for parent, ordinal in sorted(beside, key=lambda key: -depth[key[0]]):
-            totals[:, parent] += totals[:, beside[parent, ordinal]].max(axis=1)
+def _fold(run: Run, totals: NDArray[np.float64]) -> None:
+    """Add to each group the greatest of its sub-groups that ran side by side."""
+    beside: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for place, group in enumerate(run.groups[1:], start=1):
+        beside[group.parent, group.ordinal].append(place)
+    depth = group_columns(run).depth
+    for parent, ordinal in sorted(beside, key=lambda key: -depth[key[0]]):
+        totals[:, parent] += totals[:, beside[parent, ordinal]].max(axis=1)

@@ -18,13 +18,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from bsplib.errors import UsageError
 from bsplib.experiments.grid import filled
 from bsplib.profiler.predict.values import PROCESSES
 
 if TYPE_CHECKING:
     from bsplib.profiler.predict.prediction import ChainPrediction, RunPrediction
-    from bsplib.profiler.predict.program import Learned, Point, ProgramModel
+    from bsplib.profiler.predict.program import Learned, Point
 
 _NARROW = 1.1
 """A band whose upper limit is at most this times the lower one needs no further run."""
@@ -125,11 +127,8 @@ class Planner:
     command: str
     folder: Path
     """Where traces are written."""
-    learn: Callable[[Sequence[Path]], ProgramModel]
-    predict: Callable[[ProgramModel], RunPrediction]
-    """Predicts the run that is asked for."""
-    told: Callable[[str], object]
-    """Is called with each sentence."""
+    predict: Callable[[Sequence[Path]], RunPrediction]
+    """Predicts the run that is asked for from traces."""
 
     def settle(self, paths: Sequence[Path], budget_s: float) -> list[Path]:
         """Make the runs that tell most, one after the other; return all traces.
@@ -146,7 +145,7 @@ class Planner:
         while True:
             if time.monotonic() - began >= budget_s:
                 return every
-            point = run_to_make(self.predict(self.learn(every)))
+            point = run_to_make(self.predict(every))
             if point is None:
                 return every
             every.append(self._run(point))
@@ -205,7 +204,7 @@ class Planner:
     def _run(self, point: Point) -> Path:
         trace = self.trace_of(point)
         line = self.line(point, trace)
-        self.told(f"running {words([point])}")
+        click.echo(f"running {words([point])}", err=True)
         try:
             done = subprocess.run(line, capture_output=True, text=True, check=False)
         except OSError as error:

@@ -6,6 +6,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.console import Console
@@ -199,7 +200,7 @@ def _dearer(model: ProgramModel, prices: ReplayPrices) -> float:
     largest = max(
         model.observed.observations, key=lambda each: sum(row.h for row in each.chains.values())
     )
-    rule, price = _rule(prices), _Price(prices, int(largest.values[PROCESSES]))
+    rule, price = _rule(prices), partial(_price, prices, int(largest.values[PROCESSES]))
     rows = largest.chains.values()
     took = sum(row.comm for row in rows)
     priced = sum(
@@ -218,7 +219,7 @@ def _chain(model: ChainModel, point: Point, prices: ReplayPrices, dearer: float)
     names = ("comp", _rule(prices), "supersteps", "calls", "imports")
     used = {name: values[name] for name in names}
     unknown = next((value.why for value in used.values() if value.why), "")
-    price = _Price(prices, int(point[PROCESSES]))
+    price = partial(_price, prices, int(point[PROCESSES]))
     seconds = price(*(0.0 if value.why else value.value for value in used.values()))
     low, high = price(*(value.low for value in used.values())), _NOTHING
     if not unknown:
@@ -228,31 +229,31 @@ def _chain(model: ChainModel, point: Point, prices: ReplayPrices, dearer: float)
     return ChainPrediction(model, values, seconds, low_s, math.inf if unknown else high_s, unknown)
 
 
-class _Price(NamedTuple):
-    """What a chain costs with a number of processes."""
+def _price(
+    prices: ReplayPrices,
+    nprocs: int,
+    comp_s: float,
+    h: float,
+    supersteps: float,
+    calls: float,
+    imports_s: float,
+) -> Seconds:
+    """Return the seconds of computation, of transfers, and of supersteps.
 
-    prices: ReplayPrices
-    nprocs: int
-
-    def __call__(
-        self, comp_s: float, h: float, supersteps: float, calls: float, imports_s: float
-    ) -> Seconds:
-        """Return the seconds of computation, of transfers, and of supersteps.
-
-        Where a probe has measured the Machine, each superstep is one of the mean h-relation, with
-        the mean number of calls; by its pattern no whole program was predicted better.
-        """
-        machine = self.prices.machine.for_group(self.nprocs)
-        computed = (comp_s + imports_s) * self.prices.ratio_at(self.nprocs)
-        if not machine.measured:
-            g, latency = machine.costs()
-            return Seconds(computed, h * g, supersteps * latency)
-        if supersteps <= 0:
-            return Seconds(computed, 0.0, 0.0)
-        each = h / supersteps
-        moved = HRelation(each, calls=max(calls / supersteps, float(each > 0)))
-        transfer_s, sync_s = machine.parts_of(moved, None, self.nprocs)
-        return Seconds(computed, float(transfer_s) * supersteps, float(sync_s) * supersteps)
+    Where a probe has measured the Machine, each superstep is one of the mean h-relation, with
+    the mean number of calls; by its pattern no whole program was predicted better.
+    """
+    machine = prices.machine.for_group(nprocs)
+    computed = (comp_s + imports_s) * prices.ratio_at(nprocs)
+    if not machine.measured:
+        g, latency = machine.costs()
+        return Seconds(computed, h * g, supersteps * latency)
+    if supersteps <= 0:
+        return Seconds(computed, 0.0, 0.0)
+    each = h / supersteps
+    moved = HRelation(each, calls=max(calls / supersteps, float(each > 0)))
+    transfer_s, sync_s = machine.parts_of(moved, None, nprocs)
+    return Seconds(computed, float(transfer_s) * supersteps, float(sync_s) * supersteps)
 
 
 def _sum(one: Seconds, other: Sequence[float]) -> Seconds:

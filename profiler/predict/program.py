@@ -146,8 +146,6 @@ class ProgramModel:
     """How the runs were made."""
     observed: ObservedProgram = field(repr=False)
     """What the runs had."""
-    origins: Mapping[str, str] = field(default_factory=dict)
-    """Where a variable comes from that has another name in the program, or was given."""
 
     least_s = 0.05
     """Runs have to be as long as this unless they charge: caches and first calls decide shorter
@@ -193,21 +191,17 @@ class ProgramModel:
 
 def learn(
     runs: Sequence[tuple[Run, Mapping[str, float], tuple[float, ...]]],
-    origins: Mapping[str, str] | None = None,
 ) -> ProgramModel:
     """Learn the laws of a program.
 
     Args:
         runs: runs with their variables, without the number of processes, and their seeds.
-        origins: where variables come from that have other names in the program.
     """
     meta = _meta([run for run, *_ in runs])
-    return learn_observed(observe(runs), len(runs), meta, origins or {})
+    return learn_observed(observe(runs), len(runs), meta)
 
 
-def learn_observed(
-    program: ObservedProgram, runs: int, meta: Mapping[str, Any], origins: Mapping[str, str]
-) -> ProgramModel:
+def learn_observed(program: ObservedProgram, runs: int, meta: Mapping[str, Any]) -> ProgramModel:
     """Learn the laws of a program from what its runs had; the rest is kept beside them."""
     names = list(program.observations[0].values)
     measured = {name: tuple(each.values[name] for each in program.observations) for name in names}
@@ -223,7 +217,6 @@ def learn_observed(
         tuple(learner.chain(chain) for chain in program.chains),
         meta,
         program,
-        origins,
     )
 
 

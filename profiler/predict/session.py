@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import itertools
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -104,12 +103,7 @@ def model_of_traces(
         )
         for (_, run), values in zip(runs, known, strict=True)
     ]
-    shown = {
-        name: "given" if origin in given else f"{origin} of the program"
-        for name, origin in origins.items()
-        if name != origin or origin in given
-    }
-    return learn(used, shown)
+    return learn(used)
 
 
 def _check_patterns(names: Sequence[str], settings: Sequence[Setting]) -> None:
@@ -215,16 +209,16 @@ def predict_and_print(  # noqa: PLR0913  # the options of the command
     planner = None
     if maker is not None:
         folder = paths[0].parent if paths else Path()
-        planner = Planner(maker, folder, learned, first, lambda line: click.echo(line, err=True))
+        planner = Planner(maker, folder, lambda traces: first(learned(traces)))
         paths = planner.settle(paths or planner.begin(points[0], budget), budget)
     model = learned(paths)
+    found = [predicted(model, point, machine) for machine in wanted for point in points]
     if _written(document(model), model_out, force=force):
         return
     console = Console()
     if not points:
         show_model(model, console)
-    for machine, point in itertools.product(wanted, points):
-        one = predicted(model, point, machine)
+    for one in found:
         show_prediction(one, scaling(one), console, planner)
     if plot is not None:
         scaling(first(model)).plot(plot, force=force)

@@ -39,9 +39,8 @@ def _head(model: ProgramModel) -> str:
     ranges = []
     for name, values in model.measured.items():
         known = sorted(set(values))
-        origin = f" ({model.origins[name]})" if name in model.origins else ""
         shown = ", ".join(map(number, known[:8])) + (" ..." if len(known) > 8 else "")
-        ranges.append(f"{name} = {shown}{origin}")
+        ranges.append(f"{name} = {shown}")
     return visible(f"{model.program}, from {fmt.counted(model.runs, 'run')}: {'; '.join(ranges)}")
 
 

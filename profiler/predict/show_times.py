@@ -26,14 +26,26 @@ def show(model: TimingModel, console: Console, points: Sequence[Predicted] = ())
         console: where to print.
         points: predictions.
     """
+
+    def say(text: str, style: str = "") -> None:
+        console.print(Text(visible(text), style=style))
+
+    fitted, timings = model.fit, model.timings
     for each in points:
         for line in _sentences(model, each):
-            console.print(Text(visible(line), style="bold"))
-    for line in _head(model):
-        console.print(Text(visible(line)))
+            say(line, "bold")
+    say(f"{timings.time} = {fitted.formula.text}")
+    for old, new in timings.renamed.items():
+        say(f"{new} is the column {old!r}")
+    for place in fitted.breaks:
+        say(f"a coefficient changes where {place}")
     console.print(_terms(model))
-    for line in (_quality(model), *_remarks(model)):
-        console.print(Text(visible(line)))
+    of = f" (the least of up to {timings.repeats} times at each)" if timings.repeats > 1 else ""
+    say(f"misfit {fitted.misfit:.1%}, at most {fitted.worst:.1%}, of {len(timings)} points{of}")
+    if fitted.doubt:
+        say(f"Doubt: {fitted.doubt}.")
+    for text in model.untried:
+        say(f"Not tried: {text}.")
 
 
 def _sentences(model: TimingModel, each: Predicted) -> Iterator[str]:
@@ -50,14 +62,6 @@ def _sentences(model: TimingModel, each: Predicted) -> Iterator[str]:
             f"at {at}: {model.timings.time} = {time:.4g}, {each.low[row]:.3g} to "
             f"{each.high[row]:.3g} ({each.confidence:.0%}); most of it {factors.get(name, name)}"
         )
-
-
-def _head(model: TimingModel) -> Iterator[str]:
-    yield f"{model.timings.time} = {model.fit.formula.text}"
-    for old, new in model.timings.renamed.items():
-        yield f"{new} is the column {old!r}"
-    for place in model.fit.breaks:
-        yield f"a coefficient changes where {place}"
 
 
 def _terms(model: TimingModel) -> Table:
@@ -84,19 +88,3 @@ def _terms(model: TimingModel) -> Table:
         )
         table.add_row(*cells)
     return table
-
-
-def _quality(model: TimingModel) -> str:
-    repeats = model.timings.repeats
-    return (
-        f"misfit {model.fit.misfit:.1%}, at most {model.fit.worst:.1%}, "
-        f"of {len(model.timings)} points"
-        + (f" (the least of up to {repeats} times at each)" if repeats > 1 else "")
-    )
-
-
-def _remarks(model: TimingModel) -> Iterator[str]:
-    if model.fit.doubt:
-        yield f"Doubt: {model.fit.doubt}."
-    for text in model.untried:
-        yield f"Not tried: {text}."

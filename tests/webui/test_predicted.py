@@ -57,7 +57,7 @@ def made(**more):
     observations = [seen(n, p) for n in SIZES for p in PROCESSES]
     program = ObservedProgram(NODES, CHAINS, frozenset(), frozenset(), observations)
     meta = {"program": "sort.py", "machine": asdict(HERE), "backend": "sim", **more}
-    return learn_observed(program, len(observations), meta, {})
+    return learn_observed(program, len(observations), meta)
 
 
 def without_h(why="no form gives all of them"):
