@@ -267,7 +267,7 @@ def test_the_command_writes_json_a_plot_and_a_file_for_extrap(csv_file, tmp_path
     assert found["chosen_by"] == "the user"
     assert found["coefficients"]["f[1]"]["value"] == pytest.approx(2e-9)
     assert found["predicted"][0]["times"] == pytest.approx([time_of(65536, 32)])
-    assert len(found["measured"]) == len(GRID)
+    assert len(found["times"]) == len(found["measured"]["N"]) == len(GRID)
     assert "<svg" in out["svg"].read_text()
     assert len(out["jsonl"].read_text().splitlines()) == len(GRID)
     again = bsp(out["json"], "--at", "N=65536,P=32")
