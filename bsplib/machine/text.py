@@ -56,8 +56,7 @@ parts, which :mod:`bsplib.machine.parameters` checks.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 VERSION = 5
@@ -123,42 +122,27 @@ def _in_bytes(entries: Any, word_bytes: Any) -> Any:
 
 def text_of(values: Mapping[str, Any]) -> str:
     """Return the text of a file for the fields of a Machine; gaps are left out."""
-    text = "\n".join([*_lines({"version": VERSION, **values}, ""), ""])
+    import tomlkit  # noqa: PLC0415  # most programs write no Machine
+
     # TOML allows characters that turn the direction of what a terminal shows; escaped they are read
     # as the same characters.
     return "".join(
-        char if char.isprintable() or char == "\n" else f"\\U{ord(char):08x}" for char in text
+        char if char.isprintable() or char == "\n" else f"\\U{ord(char):08x}"
+        for char in tomlkit.dumps(_in_units({"version": VERSION, **values}, NAMES))
     )
 
 
-def _lines(values: Mapping[str, Any], above: str) -> Iterator[str]:
-    """Yield the lines of a table: its figures, and then the tables in it.
-
-    Args:
-        values: of the table.
-        above: its name, with a point at the end.
-    """
-    names = {} if above == "sources." else NAMES
-    if above.startswith("patterns."):
-        names = {**NAMES, "l": "L_s"}
-    tables = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping) or (name == "measured" and value):
-            tables[name] = value
-        elif value not in (None, "", ()):
-            yield f"{names.get(name, name)} = {_written(value)}"
-    for name, table in tables.items():
-        for each in [table] if isinstance(table, Mapping) else table:
-            if any(not isinstance(value, Mapping) for value in each.values()):
-                title = f"{above}{name}"
-                yield f"\n[{title}]" if each is table else f"\n[[{title}]]"
-            yield from _lines(each, f"{above}{name}.")
-
-
-def _written(value: Any) -> str:
-    """Return a value in TOML; a number that is not whole has four digits."""
+def _in_units(value: Any, names: Mapping[str, str]) -> Any:
+    """Return values by the names in a file; a number that is not whole has four digits."""
     if isinstance(value, float):
-        return repr(float(f"{value:.3e}"))
+        return float(f"{value:.3e}")
     if isinstance(value, tuple | list):
-        return f"[{', '.join(map(_written, value))}]"
-    return json.dumps(value, ensure_ascii=False)
+        return [_in_units(each, names) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    inner = {"sources": {}, "patterns": {**NAMES, "l": "L_s"}}
+    return {
+        names.get(name, name): _in_units(each, inner.get(name, names))
+        for name, each in value.items()
+        if each not in (None, "", (), {})
+    }
