@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,16 @@ def seconds_of(call: Callable[[], object]) -> float:
     began = time.perf_counter()
     call()
     return time.perf_counter() - began
+
+
+def peak_bytes() -> int:
+    """Return the greatest memory that this process has had.
+
+    ``getrusage`` has that of the process that started it where this was greater: it is kept when a
+    forked process begins to execute another program.
+    """
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 def seconds_each(count: int, turn: Callable[[], object]) -> float:

@@ -9,7 +9,6 @@ there, and the greatest memory.
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measure import Case
+from benchmarks.timing import peak_bytes
 from bsplib.directions import Direction
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.graph_book import book_graph
@@ -135,8 +135,7 @@ def main(path: Path) -> None:
     began = time.perf_counter()
     (run,) = read_trace(path).runs
     book_graph(build(run)).verdict()
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    print(time.perf_counter() - began, used.ru_maxrss * 1024)
+    print(time.perf_counter() - began, peak_bytes())
 
 
 if __name__ == "__main__":

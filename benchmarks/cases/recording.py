@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -68,24 +67,28 @@ def sorts(bsp: bsplib.Group, size: int) -> float:
     return sort(bsp, size)
 
 
-class _Command:
-    """Samples of a command about a long trace, each in a new process."""
+_WITH_PEAK = """
+import atexit, runpy, sys
+from benchmarks.timing import peak_bytes
+atexit.register(lambda: print(peak_bytes(), file=sys.stderr))
+runpy.run_module("bsplib", run_name="__main__")
+"""
+"""Runs a command, which tells its memory when it ends."""
 
-    def __init__(self, *words: str | Path) -> None:
-        self._words = [sys.executable, "-m", "bsplib", *map(str, words)]
-        self._peak_bytes = 0
 
-    def _run(self) -> None:
-        process = subprocess.Popen(self._words, stdout=subprocess.DEVNULL)
-        _, status, used = os.wait4(process.pid, 0)
-        if status:
-            raise RuntimeError(f"{' '.join(self._words)} ended with the status {status}")
-        self._peak_bytes = max(self._peak_bytes, used.ru_maxrss * 1024)
+def _case(name: str, *words: str | Path) -> Case:
+    """Return the case of a command about a long trace: each sample is a new process."""
 
-    def case(self, name: str) -> Case:
-        """Return the case of this command."""
-        sample = partial(seconds_of, self._run)
-        return Case(name, sample, peak_bytes=lambda: self._peak_bytes)
+    def run(*how: str) -> str:
+        command = [sys.executable, *how, *map(str, words)]
+        quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
+        return subprocess.run(command, stdout=quiet, stderr=pipe, text=True, check=True).stderr
+
+    return Case(
+        name,
+        partial(seconds_of, partial(run, "-m", "bsplib")),
+        peak_bytes=lambda: int(run("-c", _WITH_PEAK).split()[-1]),
+    )
 
 
 def _read(count: int, stack: ExitStack) -> Sequence[Case]:
@@ -95,8 +98,8 @@ def _read(count: int, stack: ExitStack) -> Sequence[Case]:
     bsplib.run(programs.supersteps, count, nprocs=2, profile=path)
     page = "--html", folder / "page.html", "--force"
     return [
-        _Command("report", path).case("bsp report"),
-        _Command("view", *page, path).case("bsp view --html"),
+        _case("bsp report", "report", path),
+        _case("bsp view --html", "view", *page, path),
     ]
 
 

@@ -1,9 +1,15 @@
-"""Transfers that are measured have to deliver what was written last."""
+"""Transfers that are measured have to deliver what was written last; memory is of one process."""
+
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.timing import seconds_of_transfer
+
+ROOT = Path(__file__).parents[2]
 
 
 def arrays(number):
@@ -36,3 +42,11 @@ def test_a_transfer_that_delivers_a_part_is_an_error():
 
     with pytest.raises(RuntimeError, match="have not arrived"):
         seconds_of_transfer(3, source, targets, transfer)
+
+
+def test_the_memory_of_a_process_is_not_that_of_a_large_one_that_started_it():
+    large = np.ones(2 * 10**7)
+    code = "from benchmarks.timing import peak_bytes; print(peak_bytes())"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    assert 10**7 < int(done.stdout) < large.nbytes
