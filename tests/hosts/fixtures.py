@@ -23,9 +23,8 @@ def hosts_of_the_file() -> Iterator[Hosts]:
 def hosts(hosts_of_the_file: Hosts) -> Iterator[Hosts]:
     """Four hosts, joined by links of 1 Gbit/s with a delay of 1 ms; skips where none can be made.
 
-    After the test they are mended, and their processes are killed.
+    After the test their processes are killed.
     """
     yield hosts_of_the_file
     for host in range(len(hosts_of_the_file.names)):
-        hosts_of_the_file.mend(host)
         hosts_of_the_file.kill(host)

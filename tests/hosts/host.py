@@ -59,8 +59,8 @@ class Server:
     """Runs commands for those who connect.
 
     A request is its length in 4 bytes and a JSON object, with the three standard file
-    descriptors of the command. After it each byte is a signal for the command. The answer is
-    the exit code of the command in 4 bytes; negative: the signal that killed it.
+    descriptors of the command. The answer is the exit code of the command in 4 bytes; negative: the
+    signal that killed it.
 
     Args:
         listener: where one connects.
@@ -102,17 +102,12 @@ class Server:
             for descriptor in descriptors:
                 os.close(descriptor)
         self._commands[os_pid] = connection, bool(request["is_left"])
-        self._watch(connection, lambda: self._pass_on_signal(connection, os_pid))
+        self._watch(connection, lambda: self._lose(connection, os_pid))
 
-    def _pass_on_signal(self, connection: socket.socket, os_pid: int) -> None:
+    def _lose(self, connection: socket.socket, os_pid: int) -> None:
+        """Kill a command whose caller has ended, unless it may outlive it."""
         if os_pid not in self._commands:
             return  # it has just ended
-        number = b""
-        with suppress(OSError):
-            number = connection.recv(1)
-        if number:
-            os.kill(os_pid, number[0])
-            return
         self._selector.unregister(connection)
         connection.close()
         _, is_left = self._commands.pop(os_pid)

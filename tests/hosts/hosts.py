@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from tests.hosts import folder, link
+from tests.hosts import folder
 
 _ROOT = Path(__file__).parents[2]
 _END_S = 10.0
@@ -45,15 +45,12 @@ class Hosts:
     """
 
     def __init__(self, count: int = 4, rate: float = 1e9, delay: float = 1e-3) -> None:
-        if not 1 <= count <= link.MAX_HOSTS:
-            raise ValueError(f"{count} hosts: a switch has 1 to {link.MAX_HOSTS}")
         self._rate = rate
         self._delay = delay
         self._count = count
         self._firsts: list[int] = []
 
     def __enter__(self) -> Self:
-        folder.remove_abandoned()
         word, self.folder = folder.create()
         self.names = [f"{word}{host}" for host in range(self._count)]
         order = {
@@ -92,7 +89,7 @@ class Hosts:
             self._keeper.kill()
             self._keeper.wait()
             self._keeper.stdout.close()
-            shutil.rmtree(self.folder, ignore_errors=True)  # where the keeper could not
+            shutil.rmtree(self.folder, ignore_errors=True)  # where the keeper was killed
         deadline = time.monotonic() + _END_S
         while any(map(_is_alive, self._firsts)) and time.monotonic() < deadline:
             time.sleep(0.001)
@@ -105,20 +102,14 @@ class Hosts:
             raise HostsError(said["error"])
         return said
 
-    def _tell(self, *words: object) -> None:
-        assert self._keeper.stdin is not None
-        self._keeper.stdin.write(" ".join(map(str, words)).encode() + b"\n")
-        self._keeper.stdin.flush()
-        self._heard()
-
     # -- programs --------------------------------------------------------------------------------
 
     def on(self, host: int, *command: object) -> list[str]:
         """Return the command line, for this machine, of a command on a host.
 
         It has the environment, the folder and the standard files of the caller; only
-        ``TMPDIR`` is the host's own. Its exit code is that of the command, and signals to it
-        are sent to the command; SIGKILL kills the command.
+        ``TMPDIR`` is the host's own. Its exit code is that of the command, which is killed when
+        it is.
         """
         return [str(self.folder / "on"), self.names[host], *map(str, command)]
 
@@ -129,51 +120,12 @@ class Hosts:
         """
         return self.folder / "ssh"
 
-    def signal(self, host: int, pid: int, number: int) -> None:
-        """Send a signal to a process.
-
-        Args:
-            host: where it is.
-            pid: its number on that host.
-            number: the signal.
-
-        Raises:
-            ProcessLookupError: there is none.
-        """
-        for os_pid in self._processes(host):
-            if _number_inside(os_pid) == pid:
-                os.kill(os_pid, number)
-                return
-        raise ProcessLookupError(f"there is no process {pid} on {self.names[host]}")
-
-    # -- faults ----------------------------------------------------------------------------------
-
-    def cut(self, host: int) -> None:
-        """Cut a host off: frames from it and to it are lost, and nobody is told."""
-        self._tell("cut", host)
-
-    def stop(self, host: int) -> None:
-        """Stop all processes of a host by SIGSTOP; its kernel still answers."""
-        os.kill(self._firsts[host], signal.SIGSTOP)  # it starts no others
-        self._signal_all(host, signal.SIGSTOP, has_worked="TtZX")
-
     def kill(self, host: int) -> None:
         """Kill all processes of a host; it stays and can run others."""
-        self._signal_all(host, signal.SIGKILL, has_worked="ZX")
-
-    def mend(self, host: int) -> None:
-        """Join a host to the others again, and let its processes continue."""
-        self._tell("mend", host)
-        for os_pid in [self._firsts[host], *self._processes(host)]:
-            with suppress(ProcessLookupError):
-                os.kill(os_pid, signal.SIGCONT)
-
-    def _signal_all(self, host: int, number: int, has_worked: str) -> None:
-        """Send a signal until no process is without its effect: some start others meanwhile."""
-        while alive := [each for each in self._processes(host) if _state(each) not in has_worked]:
+        while alive := self._processes(host):  # some start others meanwhile
             for os_pid in alive:
                 with suppress(ProcessLookupError):
-                    os.kill(os_pid, number)
+                    os.kill(os_pid, signal.SIGKILL)
             time.sleep(0.001)
 
     # -- what is left ----------------------------------------------------------------------------
@@ -221,15 +173,6 @@ def _state(os_pid: int) -> str:
 
 def _is_alive(os_pid: int) -> bool:
     return _state(os_pid) not in ("", "X", "Z")
-
-
-def _number_inside(os_pid: int) -> int:
-    """Return the number of a process in its own namespace, 0 if there is none."""
-    with suppress(OSError):
-        for line in Path(f"/proc/{os_pid}/status").read_text().splitlines():
-            if line.startswith("NSpid:"):
-                return int(line.split()[-1])
-    return 0
 
 
 def _command_line(os_pid: int) -> str:

@@ -3,23 +3,24 @@
 Nothing stays when it ends, even by SIGKILL: the kernel then kills the first process of each host,
 with it all others of the host, and removes namespaces and interfaces, which have no other
 names. Only the folder with the sockets of the hosts can be left, if the owner is killed in the same
-moment; see :func:`tests.hosts.folder.remove_abandoned`.
+moment.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.hosts import folder, host, kernel, link, switch
+from tests.hosts import host, kernel, link, switch
 
 _PRIORITY = 10
 _CLOCK_STEP_S = 1000
@@ -39,7 +40,7 @@ def main() -> None:
     if os.getppid() != order["owner"]:
         return
     place = Path(order["folder"])
-    with folder.held(place):
+    try:
         try:
             kept = make_all(order["names"], place)
             say(pids=[each.os_pid for each in kept])
@@ -48,26 +49,19 @@ def main() -> None:
             return
         links = switch.Links(len(kept), order["rate"], order["delay"])
         hurry()
-        others: dict[int, Callable[[], bool]] = {0: lambda: obey(links), owner: lambda: False}
-        switch.run(links, [each.frames for each in kept], others)
+        ends = [sys.stdin.fileno(), owner]  # the owner closes the one, or ends
+        switch.run(links, [each.frames for each in kept], ends)
         for each in kept:
             os.kill(each.os_pid, signal.SIGKILL)
         for each in kept:
             os.waitpid(each.os_pid, 0)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def say(**what: object) -> None:
     """Tell the owner something."""
     print(json.dumps(what), flush=True)
-
-
-def obey(links: switch.Links) -> bool:
-    """Do what the owner asks for in a line; False if it closed the pipe."""
-    words = os.read(0, 1000).split()
-    if words:
-        {b"cut": links.cut, b"mend": links.mend}[words[0]](int(words[1]))
-        say()
-    return bool(words)
 
 
 def hurry() -> None:

@@ -16,7 +16,6 @@ def mpiexec(
     nprocs: int,
     per_host: int,
     *program: object,
-    launcher: int = 0,
 ) -> list[str]:
     """Return the command line, for this machine, that starts ranks on hosts.
 
@@ -29,7 +28,6 @@ def mpiexec(
         nprocs: number of ranks.
         per_host: ranks on each host; the last one may have fewer.
         program: a program and its arguments.
-        launcher: the host on which the launcher of the MPI runs.
 
     Raises:
         ValueError: there are fewer hosts than this takes.
@@ -45,7 +43,7 @@ def mpiexec(
     options = _OPTIONS[mpi.name](hosts, hosts.names[:needed], per_host, variables)
     start = mpi.start(nprocs, *options, *map(str, program))
     settings = [f"{name}={value}" for name, value in variables.items()]
-    return hosts.on(launcher, "env", *settings, *start)
+    return hosts.on(0, "env", *settings, *start)
 
 
 def on_ranks_of(

@@ -20,7 +20,6 @@ HEADER_SIZE = 10
 MAX_FRAME_SIZE = HEADER_SIZE + 14 + 65536
 MAC_PREFIX = b"\x02\x00\x00\x00\x77"
 """The addresses of the hosts of a switch differ in the last byte, which is host + 1."""
-MAX_HOSTS = 254
 
 _TYPE = HEADER_SIZE + 12
 _IP = HEADER_SIZE + 14

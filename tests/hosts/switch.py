@@ -16,7 +16,7 @@ import itertools
 import os
 import select
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from tests.hosts import link
@@ -39,24 +39,22 @@ class Links:
         self._delay = delay
         self._out_free = [0.0] * count
         self._in_free = [0.0] * count
-        self._is_cut = [False] * count
-        self._on_the_way: list[tuple[float, int, int, int, bytes]] = []
-        """A heap of arrival, number of the frame, sender, receiver and the frame."""
+        self._count = count
+        self._on_the_way: list[tuple[float, int, int, bytes]] = []
+        """A heap of arrival, number of the frame, receiver and the frame."""
         self._numbers = itertools.count()
 
     def send(self, now: float, source: int, frame: bytes) -> None:
-        """Begin a frame that a host sends; it is lost where the link is cut."""
+        """Begin a frame that a host sends."""
         for target in self._targets(source, frame):
-            if not self._is_cut[source] and not self._is_cut[target]:
-                arrival = self._delay + self._end(now, source, target, frame)
-                each = arrival, next(self._numbers), source, target, frame
-                heapq.heappush(self._on_the_way, each)
+            arrival = self._delay + self._end(now, source, target, frame)
+            heapq.heappush(self._on_the_way, (arrival, next(self._numbers), target, frame))
 
     def _targets(self, source: int, frame: bytes) -> Sequence[int]:
         mac = frame[link.HEADER_SIZE : link.HEADER_SIZE + 6]
-        if mac[:5] == link.MAC_PREFIX and 0 < mac[5] <= len(self._is_cut):
+        if mac[:5] == link.MAC_PREFIX and 0 < mac[5] <= self._count:
             return (mac[5] - 1,)
-        return [host for host in range(len(self._is_cut)) if host != source]
+        return [host for host in range(self._count) if host != source]
 
     def _end(self, now: float, source: int, target: int, frame: bytes) -> float:
         """Return when the last bit of a frame leaves its sender."""
@@ -77,37 +75,28 @@ class Links:
         """Take out all frames that have arrived, each with its receiver."""
         found = []
         while self._on_the_way and self._on_the_way[0][0] <= now:
-            _, _, source, target, frame = heapq.heappop(self._on_the_way)
-            if not self._is_cut[source] and not self._is_cut[target]:
-                found.append((target, frame))
+            _, _, target, frame = heapq.heappop(self._on_the_way)
+            found.append((target, frame))
         return found
 
-    def cut(self, host: int) -> None:
-        """Lose all frames from a host and to it, those that are on their way too."""
-        self._is_cut[host] = True
 
-    def mend(self, host: int) -> None:
-        """Carry the frames of a host again."""
-        self._is_cut[host] = False
-
-
-def run(links: Links, hosts: Sequence[int], others: dict[int, Callable[[], bool]]) -> None:
-    """Carry frames until something else says that it is the end.
+def run(links: Links, hosts: Sequence[int], ends: Sequence[int]) -> None:
+    """Carry frames until something can be read from another file descriptor.
 
     Args:
         links: what joins the hosts.
         hosts: for each host the file descriptor of its frames.
-        others: what is called when another file descriptor can be read; False ends this.
+        ends: the other file descriptors.
     """
     number = {descriptor: host for host, descriptor in enumerate(hosts)}
     now = time.monotonic
     while True:
         due = links.next_arrival()
         timeout = None if due is None else max(0.0, due - now())
-        for descriptor in select.select([*hosts, *others], [], [], timeout)[0]:
+        for descriptor in select.select([*hosts, *ends], [], [], timeout)[0]:
             if descriptor in number:
                 _read(links, number[descriptor], descriptor)
-            elif not others[descriptor]():
+            else:
                 return
         for host, frame in links.arrived(now()):
             with suppress(OSError):  # the interface is down, or has no room: the frame is lost

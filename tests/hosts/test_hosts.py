@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from tests.bsplib.phases import eventually, state_of
-from tests.hosts import folder
 
 ROOT = Path(__file__).parents[2]
 RATE, DELAY = 1e9, 1e-3  # of the fixture hosts
@@ -97,23 +96,6 @@ def between(hosts, server, client):
         return said(hosts, 0, *python(CLIENT.format(act=client)), hosts.names[1])
 
 
-def reaches(hosts, source, target, within_s=LIMIT_S):
-    """Whether a datagram that a host sends comes to another one; it waits only if not."""
-    receiver = (
-        "import socket; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(('', 5001)); "
-        "print('ready', flush=True); s.recv(1)"
-    )
-    sender = (
-        "import socket, sys; s = socket.socket(type=socket.SOCK_DGRAM); "
-        "s.sendto(b'x', (sys.argv[1], 5001))"
-    )
-    with started(hosts, target, *python(receiver)) as process:
-        said(hosts, source, *python(sender), hosts.names[target])
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.wait(within_s) == 0
-        return False
-
-
 def is_gone(os_pid):
     return state_of(os_pid) in ("", "X", "Z")
 
@@ -155,30 +137,6 @@ def test_a_stream_is_no_faster_than_the_link_and_uses_it(hosts):
     assert least <= seconds < 20 * least
 
 
-# -- faults -----------------------------------------------------------------------------------
-
-
-@pytest.mark.lengthy
-@pytest.mark.parametrize("end", [0, 1])
-def test_a_host_that_is_cut_off_is_not_reached_until_it_is_mended(hosts, end):
-    hosts.cut(end)
-    assert not reaches(hosts, 0, 1, within_s=50 * DELAY)
-    assert reaches(hosts, 2, 3)
-    hosts.mend(end)
-    assert reaches(hosts, 0, 1)
-
-
-# -- commands -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM])
-def test_a_signal_is_passed_on_to_the_command(hosts, number):
-    text = f"trap 'exit 9' {int(number)}; echo ready; while :; do sleep 0.01; done"
-    with started(hosts, 1, "sh", "-c", text) as process:
-        process.send_signal(number)
-        assert process.wait(LIMIT_S) == 9
-
-
 # -- nothing is left ------------------------------------------------------------------------
 
 
@@ -201,12 +159,3 @@ def test_nothing_is_left_when_the_owner_ends_by_a_signal(owner, number):
     process.send_signal(number)
     assert eventually(lambda: all(map(is_gone, pids)))
     assert eventually(lambda: not place.exists())
-
-
-def test_only_a_folder_is_left_when_the_keeper_is_killed_too_and_the_next_run_removes_it(owner):
-    process, pids, place = owner
-    os.kill(pids[0], signal.SIGKILL)
-    process.kill()
-    assert eventually(lambda: all(map(is_gone, pids)))
-    folder.remove_abandoned()
-    assert eventually(lambda: not place.exists())  # another run may be removing it
