@@ -148,7 +148,7 @@ wheels: tools
 soak: tools
 	$(BIN)/python tests/bsplib/soak.py
 	$(BIN)/python -m tests.bsplib.soak_forms --programs 5000
-	$(BIN)/python tests/bsplib/schedules.py --preemptions 2 --seconds 10 --random 100000 --out
+	$(BIN)/python tests/bsplib/schedules.py --preemptions 2 --seconds 10 --random 100000
 	$(BIN)/python tests/bsplib/kills.py
 	$(BIN)/python -m tests.profiler.fuzz
 

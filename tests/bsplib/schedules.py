@@ -1,7 +1,6 @@
 """Run the real code of the backend shm in many orders of its processes, one step at a time.
 
-``python tests/bsplib/schedules.py`` prints one line of JSON. With ``--out`` it is kept in
-schedules.json, with the commit.
+``python tests/bsplib/schedules.py`` prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 os.environ["BSPLIB_CORE"] = "python"
@@ -23,11 +20,9 @@ os.environ["BSPLIB_CORE"] = "python"
 import click
 from scheduled import defects, machine
 from scheduled.orders import ByPriority, Search
-from scheduled.programs import ALL, CELLS, EVENTS, Case, Program, cases
+from scheduled.programs import ALL, CELLS, Case, Program, cases
 from scheduled.scheduler import Choose, Conflicts, PrunedError
 
-RESULTS = Path(__file__).with_suffix(".json")
-ROOT = RESULTS.parents[2]
 _MOST_SHOWN = 3
 _TURN_S = 0.2
 """Processor time after which the search for orders of another program goes on."""
@@ -43,7 +38,6 @@ class Explorer:
         self.pruned = 0
         self.entered: Counter[Any] = Counter()
         self.wrong: list[tuple[int, str]] = []
-        self.by_case: Counter[str] = Counter()
         self.bounds: dict[str, int] = {}
         """By program: the greatest number of pre-emptions of which all orders were run."""
 
@@ -81,7 +75,6 @@ class Explorer:
 
     def _note(self, case: Case, name: str, what: str) -> None:
         self.wrong.append((self.schedules, f"{tuple(case.cell)} {case[1:]} {name}: {what}"))
-        self.by_case[case.name] += 1
 
     def search(self, case: Case, most: int) -> Iterator[None]:
         """Run a program in all orders with few pre-emptions; yield after each of them.
@@ -154,13 +147,12 @@ def _take_turn(search: Iterator[None], seconds: float) -> bool:
 @click.option("--every", default=1, help="Take only one of this number of programs.")
 @click.option("--defect", type=click.Choice(sorted(defects.ALL)), help="Put a defect back.")
 @click.option("--event", help="Take only programs with this next event.")
-@click.option("--out", is_flag=True, help="Add the outcome to schedules.json.")
 def command(**options: Any) -> None:
     """Run programs in many orders; print what was found as JSON."""
     if options["defect"]:
         defects.ALL[options["defect"]]()
     gc.freeze()  # what was imported need not be looked at again and again
-    explorer, began, where = Explorer(), time.perf_counter(), provenance()
+    explorer, began = Explorer(), time.perf_counter()
     chosen = [case for case in cases() if options["event"] in (None, case.cell.event)]
     chosen = chosen[:: options["every"]]
     if options["preemptions"] >= 0:
@@ -169,8 +161,6 @@ def command(**options: Any) -> None:
     explorer.random_orders(chosen, options["count"], options["seed"], options["random_seconds"])
     result = outcome(explorer, options, time.perf_counter() - began)
     click.echo(json.dumps(result))
-    if options["out"]:
-        keep(where | result)
     sys.exit(bool(explorer.wrong))
 
 
@@ -178,7 +168,7 @@ def outcome(explorer: Explorer, options: dict[str, Any], seconds: float) -> dict
     """Return what was found."""
     reached = sorted(set(explorer.bounds.values()))
     return {
-        "options": {name: value for name, value in options.items() if name != "out"},
+        "options": options,
         "programs": len(explorer.bounds),
         "complete": {
             bound: sum(found == bound for found in explorer.bounds.values()) for bound in reached
@@ -186,49 +176,15 @@ def outcome(explorer: Explorer, options: dict[str, Any], seconds: float) -> dict
         "not_complete": {
             name: bound for name, bound in explorer.bounds.items() if bound < options["preemptions"]
         },
-        "complete_by_event": complete_by_event(explorer.bounds, options["preemptions"]),
         "schedules": explorer.schedules,
         "pruned": explorer.pruned,
         "seconds": round(seconds, 1),
         "wrong": len(explorer.wrong),
         "first_wrong": explorer.wrong[0][0] if explorer.wrong else None,
         "examples": [what for _, what in explorer.wrong[:_MOST_SHOWN]],
-        "by_case": dict(explorer.by_case.most_common(20)),
         "entered": {" ".join(cell): explorer.entered[cell] for cell in CELLS},
         "impossible": {" ".join(cell): cell.why_impossible() for cell in ALL if cell not in CELLS},
     }
-
-
-def complete_by_event(bounds: dict[str, int], most: int) -> dict[str, str]:
-    """Return of how many programs all orders were run, by their next event."""
-    found = {}
-    for event in EVENTS:
-        reached = [
-            bounds[case.name]
-            for case in cases()
-            if case.cell.event == event and case.name in bounds
-        ]
-        found[event] = f"{sum(each >= most for each in reached)} of {len(reached)}"
-    return found
-
-
-def provenance() -> dict[str, Any]:
-    """Return when, where and on which commit the programs are run."""
-    sys.path.insert(0, str(ROOT))
-    from benchmarks import provenance as found  # noqa: PLC0415  # found by the line above
-
-    return {
-        "measured": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": found.commit(),
-        "versions": found.versions(),
-        "machine": found.machine(),
-    }
-
-
-def keep(result: dict[str, Any]) -> None:
-    """Add an outcome to the file of results."""
-    before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
-    RESULTS.write_text(json.dumps([*before, result], indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

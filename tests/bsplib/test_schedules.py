@@ -31,17 +31,12 @@ EVERY = {SOON_FOUND: 11, "free-replies-at-close": 4}
 one of 3, as for the others, the partner is always the same."""
 
 
-def output_of(script, *options):
-    """Run a script; return what it prints."""
-    command = [sys.executable, str(script), *map(str, options)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout, done.stderr
-    return done.stdout
-
-
 def explore(*options):
     """Run programs in many orders; return what was found."""
-    return json.loads(output_of(EXPLORER, *options))
+    command = [sys.executable, str(EXPLORER), *map(str, options)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
 
 
 def test_programs_of_every_cell_are_right_in_random_orders():
@@ -51,15 +46,6 @@ def test_programs_of_every_cell_are_right_in_random_orders():
     assert [cell for cell, times in found["entered"].items() if not times] == []
     assert len(found["entered"]) + len(found["impossible"]) == 2 * 5 * 5 * 2
     assert all(found["impossible"].values())
-
-
-@pytest.mark.slow
-def test_a_search_that_ends_orders_early_finds_what_all_orders_find():
-    for line in output_of(EXPLORER.with_name("compare_orders.py")).splitlines():
-        found = json.loads(line)
-        assert found["same_ends"]
-        assert found["known_ends"]
-        assert found["orders"] == sorted(found["orders"], reverse=True)
 
 
 @pytest.mark.slow

@@ -288,11 +288,6 @@ def test_names_of_one_room_s_own_are_imported_there_only():
     assert [each for each in wrong if not each.endswith("__init__")] == []
 
 
-def test_what_stands_below_all_imports_nothing_above_itself():
-    for name in BELOW_ALL & MODULES.keys():
-        assert {room_of(other) for other, _ in imports(name)} <= BELOW_ALL
-
-
 # -- one import name ------------------------------------------------------------------------------
 
 

@@ -8,7 +8,6 @@ pre-emptions at most. A state (:meth:`Scheduler.state`) has all on which the res
 process a hash of its history (:mod:`scheduled.history`), which determines its variables and what it
 has written; who runs, if it can go on; who can; at which words those that wait have looked. A look
 in vain, after which a process waits, leaves no trace there unless it has changed something.
-``compare_orders.py`` compares the histories and results of this search with those of all orders.
 
 **Points.** A pre-emption is tried only before a store of a word that some process polls, before a
 poll of a word that some process stores (:class:`Conflicts`), and before a copy from an array of
@@ -16,9 +15,8 @@ another process. For a *satisfied wait* this loses nothing: it commutes with all
 Reads of other memory need no points as long as no order has a race: :class:`History` reports as an
 error whenever memory is used anew and nothing orders that after each read of it. But a store that
 others only wait for may end a wait: an order in which a process is held back before such a store,
-while a second one waits for it and a third one goes on, may need one pre-emption more. (In
-``compare_orders.py`` that is 1 of 47 ends.) With ``Conflicts(everywhere=True)`` each store and each
-poll is a point.
+while a second one waits for it and a third one goes on, may need one pre-emption more. With
+``Conflicts(everywhere=True)`` each store and each poll is a point, as random orders have it.
 """
 
 from __future__ import annotations
@@ -79,13 +77,11 @@ class Search:
 
     Args:
         most: pre-emptions of an order.
-        prunes: end an order where it comes to the state of another one.
     """
 
-    def __init__(self, most: int, *, prunes: bool = True) -> None:
+    def __init__(self, most: int) -> None:
         self._to_do: list[list[bytes]] = [[] for _ in range(most + 1)]
         self._to_do[0].append(b"")
-        self._prunes = prunes
         self._states: set[int] = set()
 
     def orders(self) -> Iterator[Order]:
@@ -107,7 +103,7 @@ class Search:
 
         That one had made as many pre-emptions at most, since orders with fewer come first.
         """
-        if self._prunes and state in self._states:
+        if state in self._states:
             raise PrunedError
         self._states.add(state)
 
