@@ -9,9 +9,7 @@ import pytest
 
 from bsplib.directions import Direction
 from bsplib.profiler import _numbering, window
-from bsplib.profiler.costs import (
-    METRICS,
-)
+from bsplib.profiler.costs import METRICS
 from bsplib.profiler.survey import survey
 from bsplib.recording import tables
 from bsplib.sync_kinds import Kind
@@ -36,21 +34,32 @@ def run(script, request):
     rng = np.random.default_rng(request.param)
     program = script(5)
     for _ in range(12):
-        step(program, rng, 0, 5)
+        step(program, rng, 0)
         if rng.random() < 0.4:
-            with program.partition(2, 3) as groups:
-                for _ in range(rng.integers(3)):
-                    step(program, rng, groups[0], 2)
-                step(program, rng, groups[1], 3)
+            in_groups(program, rng, 0, deeper=2)
     program.step("main:9", rng.integers(0, 50, 5).tolist(), kind=Kind.END)
     return program.run()
 
 
-def step(program, rng, group, size):
+def in_groups(program, rng, group, deeper):
+    """Let processes end supersteps in two sub-groups, which may be empty and have sub-groups."""
+    pids = rng.permutation(program.groups[group].members).tolist()
+    first, last = sorted(rng.integers(0, len(pids) + 1, 2).tolist())
+    chosen = [part for part in (pids[:first], pids[first:last]) if part]
+    with program.split(*chosen, group=group) as numbers:
+        for number in numbers:
+            for _ in range(rng.integers(3)):
+                step(program, rng, number)
+                if deeper and rng.random() < 0.4:
+                    in_groups(program, rng, number, deeper - 1)
+
+
+def step(program, rng, group):
     pids = list(program.groups[group].members)
+    size = len(pids)
     common = rng.choice(STACKS)
     stacks = [common if rng.random() < 0.6 else rng.choice(STACKS) for _ in pids]
-    pairs = [tuple(rng.choice(pids, 2, replace=False).tolist()) for _ in range(3)]
+    pairs = [tuple(rng.choice(pids, 2, replace=False).tolist()) for _ in range(3 * (size > 1))]
     transfers = [(*pair, int(rng.integers(100))) for pair in pairs]
     oblivious = rng.random() < 0.3
     program.step(
@@ -153,4 +162,5 @@ def test_costs_of_any_origins_are_those_of_their_records(run):
             pie = np.bincount(run.records["pid"][chosen], costs[chosen, row], 5)
             assert cost[metric].maximum * unit == pytest.approx(top[row])
             assert cost[metric].minimum * unit == pytest.approx(low[row])
+            assert cost[metric].average * unit == pytest.approx(pie.mean())
             assert np.array(cost[metric].pie) * unit == pytest.approx(pie)
