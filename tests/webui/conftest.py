@@ -13,6 +13,7 @@ from playwright.sync_api import expect, sync_playwright
 from waitress import wasyncore
 
 from bsplib import webui
+from bsplib.profiler.callgraph import build
 from bsplib.recording.records import Trace
 from tests.made_runs import broadcast_run, hostile_run, tree_run
 
@@ -167,6 +168,11 @@ def served_app(app):
         wasyncore.close_all(connections, ignore_all=True)  # the browser may keep them open
 
 
+def ids(trace, run=0):
+    """Node ids by name."""
+    return {node.name: name for name, node in build(trace.runs[run]).graph.nodes(data="node")}
+
+
 def show(tab, url, state="", *, fresh=True):
     """Show a state of the page, and wait until it shows a run.
 
@@ -188,6 +194,11 @@ def go(tab, state):
       location.hash = `${state}&unique=${performance.now()}`;
     })"""
     tab.evaluate(script, state)
+
+
+@pytest.fixture(scope="session", name="ids")
+def _ids():
+    return ids
 
 
 @pytest.fixture(scope="session", name="go")

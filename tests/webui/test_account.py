@@ -7,7 +7,6 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from bsplib.profiler.critical import METRIC_TITLES
 from bsplib.recording.records import NOT_MEASURED, Trace
 
 pytestmark = pytest.mark.browser
@@ -39,20 +38,6 @@ def test_a_click_on_a_part_of_the_elapsed_time_shades_the_graph_and_lists_its_pl
     expect(page.locator('.node[aria-label^="even,"]')).to_have_attribute("data-bin", "0")
     part.click()
     expect(places).to_be_hidden()
-
-
-def test_the_costs_of_the_paper_are_in_a_fold_with_words(page):
-    page.get_by_role("radio", name="loss", exact=True).check(force=True)
-    table = page.locator("#paths details table")
-    expect(table).to_be_hidden()
-    page.locator("#paths summary").click()
-    assert table.locator("thead th").all_inner_texts() == [
-        "maximum",
-        "imbalance",
-        "relative",
-        "weighted",
-    ]
-    assert table.locator("tbody th").all_inner_texts() == [*METRIC_TITLES.values()]
 
 
 @pytest.fixture

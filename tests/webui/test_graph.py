@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 from playwright.sync_api import expect
 
-from bsplib import webui
 from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import build
 from bsplib.recording.records import Trace
@@ -21,11 +20,6 @@ def _show(show):
 
 
 CHAIN = ["main", "bar", "bcast_onestage", "line 18"]
-
-
-def ids(trace):
-    """Node ids by name."""
-    return {node.name: name for name, node in build(trace.runs[0]).graph.nodes(data="node")}
 
 
 def drawn(tab):
@@ -47,19 +41,15 @@ def count_nodes(tab, number):
     expect(tab.locator(f".stage[data-nodes='{number}']")).to_be_attached()
 
 
-def test_a_box_says_name_and_value_and_has_a_bar_for_each_process(tab, broadcast_url, show):
+def test_a_box_says_its_value_and_another_metric_shades_and_labels_it_in_place(
+    tab, broadcast_url, show, unfold_paths
+):
     names = open_graph(tab, broadcast_url, "metric=h-imb&all=1", show=show)
     assert len(names) == 9
     node = box(tab, "bcast_onestage")
     expect(node.locator(".value")).to_have_text("5.25 MB")
     assert node.locator(".bars").get_attribute("d").count("M") == 16
     expect(node).to_have_attribute("aria-label", re.compile("bcast_onestage, 5.25 MB, on the crit"))
-
-
-def test_another_metric_shades_and_labels_the_boxes_in_place(
-    tab, broadcast_url, show, unfold_paths
-):
-    open_graph(tab, broadcast_url, "metric=h-imb", show=show)
     node = box(tab, "line 41")
     before = node.bounding_box()
     assert fill(node) == "rgb(255, 255, 255)"
@@ -76,19 +66,8 @@ def fill(node):
     return node.locator(".shape").evaluate("shape => getComputedStyle(shape).fill")
 
 
-def test_a_click_selects_a_node_and_lights_what_leads_there(tab, broadcast_url, show):
-    open_graph(tab, broadcast_url, show=show)
-    box(tab, "foo").click()
-    expect(tab.locator("#detail h2")).to_have_text("foo")
-    assert "node=" in tab.url
-    lit = set(tab.locator(".node.lit .title").all_text_contents())
-    assert lit == {"main", "foo", "bcast_onestage", "line 18"}
-    tab.go_back()
-    expect(tab.locator("#detail h2")).to_have_text("line 18")
-
-
-def test_hovering_answers_at_once_with_costs_and_fades_what_is_not_related(
-    tab, broadcast_url, broadcast_trace, show
+def test_hovering_fades_what_is_not_related_and_a_click_selects_a_node_and_lights_its_paths(
+    tab, broadcast_url, broadcast_trace, show, ids
 ):
     graph = build(broadcast_trace.runs[0]).graph
     cost = graph.nodes[ids(broadcast_trace)["bcast_twostage"]]["cost"]
@@ -103,10 +82,17 @@ def test_hovering_answers_at_once_with_costs_and_fades_what_is_not_related(
     tab.mouse.move(640, 5)
     expect(tooltip).to_be_hidden()
     expect(tab.locator(".fading")).to_have_count(0)
+    box(tab, "foo").click()
+    expect(tab.locator("#detail h2")).to_have_text("foo")
+    assert "node=" in tab.url
+    lit = set(tab.locator(".node.lit .title").all_text_contents())
+    assert lit == {"main", "foo", "bcast_onestage", "line 18"}
+    tab.go_back()
+    expect(tab.locator("#detail h2")).to_have_text("line 18")
 
 
 def test_an_edge_shows_the_part_of_its_caller_in_panel_and_address(
-    tab, broadcast_url, broadcast_trace, show
+    tab, broadcast_url, broadcast_trace, show, ids
 ):
     names = ids(broadcast_trace)
     edge = f"{names['foo']}.{names['bcast_onestage']}"
@@ -123,6 +109,11 @@ def test_an_edge_shows_the_part_of_its_caller_in_panel_and_address(
     tab.mouse.click(x, y)
     expect(tab.locator("#detail .through")).to_have_text("the part called by foo")
     assert f"edge={edge}" in tab.url
+    open_graph(tab, broadcast_url, f"node={names['bcast_onestage']}", show=show)
+    expect(tab.get_by_role("region", name="Calls").locator("li")).to_have_count(1)
+    callers = tab.get_by_role("region", name="Called by").locator("li")
+    callers.filter(has_text="foo").locator(".part").click()
+    expect(tab.locator("#detail .through")).to_have_text("the part called by foo")
 
 
 FILTERED = {
@@ -133,7 +124,7 @@ FILTERED = {
 }
 
 
-def test_a_key_filters_the_graph_and_r_resets_it(tab, broadcast_url, broadcast_trace, show):
+def test_a_key_filters_the_graph_and_r_resets_it(tab, broadcast_url, broadcast_trace, show, ids):
     node = ids(broadcast_trace)["foo"]
     for key, names in FILTERED.items():
         everything = open_graph(tab, broadcast_url, f"node={node}", show=show)
@@ -212,6 +203,17 @@ def inside(tab):
     )
 
 
+COVERED_BADGES = """() => {
+  const meet = (a, b) => a.left < b.right && b.left < a.right
+    && a.top < b.bottom && b.top < a.bottom;
+  const shapes = [...document.querySelectorAll(".node .shape")];
+  return [...document.querySelectorAll(".badge")].filter((badge) => shapes.some((shape) =>
+    shape.parentElement !== badge.parentElement
+      && meet(badge.getBoundingClientRect(), shape.getBoundingClientRect())))
+    .map((badge) => badge.textContent);
+}"""
+
+
 def test_a_large_graph_opens_readable_on_the_greatest_loss_and_says_what_is_folded(
     tab, tree_run, served, show
 ):
@@ -223,6 +225,8 @@ def test_a_large_graph_opens_readable_on_the_greatest_loss_and_says_what_is_fold
         expect(box(tab, selected)).to_be_in_viewport()
         shown = int(tab.locator(".stage").get_attribute("data-nodes"))
         assert 80 <= shown < 130
+        assert tab.locator(".badge").count() > 10
+        assert tab.evaluate(COVERED_BADGES) == []
         tab.get_by_role("button", name="Show all", exact=True).click()
         assert inside(tab)
         expect(tab.locator(".node .value").first).to_be_hidden()
@@ -240,23 +244,3 @@ def test_hostile_names_are_shown_as_text_and_run_nothing(tab, hostile_trace, ser
             expect(tab.locator("#detail h2")).to_contain_text(title)
         expect(tab.locator("main script, aside script, main img, aside img, h1 *")).to_have_count(0)
         expect(tab.locator("h1")).to_contain_text("<script>alert('program')</script>")
-
-
-def test_a_saved_page_lays_out_what_is_left_without_a_server(
-    open_tab, broadcast_trace, show, tmp_path
-):
-    out = tmp_path / "profile.html"
-    webui.write_html(broadcast_trace, out)
-    tab = open_tab()
-    tab.context.set_offline(True)
-    node = ids(broadcast_trace)["bcast_onestage"]
-    names = open_graph(tab, out.as_uri(), f"hidden={node}", show=show, fresh=True)
-    assert len(names) == 7
-    boxes = tab.locator(".node .shape").evaluate_all(
-        "shapes => shapes.map(s => s.getBoundingClientRect())"
-        ".map(b => [b.x, b.y, b.right, b.bottom])"
-    )
-    for number, (left, top, right, bottom) in enumerate(boxes):
-        for x, y, end, below in boxes[:number]:
-            assert right <= x or end <= left or bottom <= y or below <= top
-    expect(tab.get_by_role("button", name="Library")).to_have_count(0)

@@ -34,31 +34,23 @@ def url(served):
 
 
 @pytest.mark.browser
-def test_the_pie_the_sentences_and_the_head_name_the_host(tab, url, show):
+def test_the_pie_the_sentences_the_head_the_matrix_and_the_timeline_name_the_host(tab, url, show):
     show(tab, url)
     expect(tab.locator("#processes .readout")).to_contain_text("process 3 (<b>): 16.0 ms")
     expect(tab.locator("#verdict")).to_contain_text(
         "are lost in main (bcast.py line 2), by process 3 (<b>)"
     )
     expect(tab.locator("header").first).to_contain_text("2 hosts")
-    show(tab, url, "run=0", fresh=False)
-    expect(tab.locator("#processes .readout")).to_contain_text("process 3: 16.0 ms")
-    expect(tab.locator("header").first).to_contain_text("driver")
-
-
-DRAWN = ".timeline canvas.heat[aria-busy=false]"
-"""The timeline when its data have come: before, keys move no cursor."""
-
-
-@pytest.mark.browser
-def test_the_matrix_and_the_timeline_name_the_host(tab, url, show):
-    show(tab, url, "view=traffic")
+    show(tab, url, "view=traffic", fresh=False)
     expect(tab.locator(".traffic dl")).to_contain_text("16.0 kB, process 3 (<b>)")
     tab.locator("canvas.matrix").focus()
     for key in ("ArrowRight", "ArrowDown", "ArrowRight", "ArrowRight"):
         tab.keyboard.press(key)
     expect(tab.locator(".beside .readout")).to_contain_text("From process 1 (a) to process 2 (<b>)")
     show(tab, url, "view=timeline", fresh=False)
-    tab.locator(DRAWN).focus()
+    tab.locator(".timeline canvas.heat[aria-busy=false]").focus()  # before, keys move no cursor
     tab.keyboard.press("ArrowRight")
     expect(tab.locator(".timeline .readout")).to_contain_text("process 0 (a)")
+    show(tab, url, "run=0", fresh=False)
+    expect(tab.locator("#processes .readout")).to_contain_text("process 3: 16.0 ms")
+    expect(tab.locator("header").first).to_contain_text("driver")

@@ -5,7 +5,6 @@ from dataclasses import asdict
 import pytest
 from playwright.sync_api import expect
 
-from bsplib import webui
 from bsplib.machine import Machine
 from bsplib.recording.records import Trace
 from tests.made_runs import frame, run_of, step
@@ -62,39 +61,16 @@ def test_choosing_a_machine_asks_for_the_account_on_it_once(tab, url, show):
     expect(outcome(tab)).to_contain_text("main takes 1.00 ms")
 
 
-def test_another_machine_ranks_the_losses_anew(tab, url, show):
+def test_another_speed_ranks_the_losses_anew_and_what_is_being_typed_stays(tab, url, show):
     show(tab, url)
     expect(tab.locator("#chain li").last).to_contain_text("line 11")
-    panel = open_panel(tab)
-    panel.get_by_label("speed in x").fill("1000")
-    panel.get_by_label("speed in x").press("Enter")
-    expect(tab.locator("#chain li").last).to_contain_text("line 21")
-    expect(tab.locator("#verdict li").first).to_contain_text("gather")
-
-
-def test_what_is_being_typed_stays_while_the_page_is_drawn_anew(tab, url, show):
-    show(tab, url)
     field = open_panel(tab).get_by_label("l in µs")
     field.fill("3")
-    tab.evaluate("location.hash += '&speed=2'")
-    expect(tab.get_by_label("speed in x")).to_have_value("2")
+    tab.evaluate("location.hash += '&speed=1000'")
+    expect(tab.get_by_label("speed in x")).to_have_value("1000")
+    expect(tab.locator("#chain li").last).to_contain_text("line 21")
+    expect(tab.locator("#verdict li").first).to_contain_text("gather")
     expect(field).to_have_value("3")
     field.press("Enter")
     expect(field).to_have_value("3")
     expect(field).to_have_class("set")
-
-
-def test_a_saved_page_has_the_machines_that_were_named_and_no_other_figures(
-    tab, broadcast_trace, tmp_path, show
-):
-    out = tmp_path / "page.html"
-    webui.write_html(broadcast_trace, out, machines=["ibm-sp2-pvm"])
-    show(tab, f"file://{out}", "g=1e-6")
-    panel = open_panel(tab)
-    expect(panel.locator(".saved")).to_contain_text("saved to a file with the Machines above")
-    for name in "g in ns", "l in µs", "speed in x":
-        expect(panel.get_by_label(name)).to_be_disabled()
-    expect(panel.get_by_label("Machine").locator("option")).to_have_count(2)
-    expect(panel).not_to_contain_text("with these figures")
-    panel.get_by_label("Machine").select_option("IBM SP2, PVM")
-    expect(panel).to_contain_text("with these figures")

@@ -1,4 +1,4 @@
-"""What once was drawn wrongly: empty matrices, covered nodes, empty canvases, tall headers."""
+"""What once was drawn wrongly: nothing around a hidden node, empty frames, views cut on paper."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ import pytest
 from playwright.sync_api import expect
 from pypdf import PdfReader
 
-from bsplib.profiler.callgraph import build
-from bsplib.recording.records import Trace
-
 pytestmark = pytest.mark.browser
 
 
@@ -20,43 +17,15 @@ def drawn(tab):
     expect(tab.locator(".stage[data-nodes]")).to_be_attached()
 
 
-def node_id(trace, name):
-    nodes = build(trace.runs[0]).graph.nodes(data="node")
-    return next(number for number, node in nodes if node.name == name)
-
-
 def box(tab, name):
     return tab.locator(".node", has=tab.locator(f".title:text-is('{name}')"))
 
 
-COVERED_BADGES = """() => {
-  const meet = (a, b) => a.left < b.right && b.left < a.right
-    && a.top < b.bottom && b.top < a.bottom;
-  const shapes = [...document.querySelectorAll(".node .shape")];
-  return [...document.querySelectorAll(".badge")].filter((badge) => shapes.some((shape) =>
-    shape.parentElement !== badge.parentElement
-      && meet(badge.getBoundingClientRect(), shape.getBoundingClientRect())))
-    .map((badge) => badge.textContent);
-}"""
-
-
-@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
-def test_how_much_is_folded_under_a_node_lies_under_no_other_box(
-    open_tab, tree_run, served, show, size
-):
-    tab = open_tab(width=size[0], height=size[1])
-    with served(Trace((tree_run(200),))) as url:
-        show(tab, url)
-        drawn(tab)
-        assert tab.locator(".badge").count() > 10
-        assert tab.evaluate(COVERED_BADGES) == []
-
-
 @pytest.mark.parametrize("key", ["s", "f"])
 def test_what_is_shown_from_a_hidden_node_is_not_empty(
-    tab, broadcast_url, broadcast_trace, show, key
+    tab, broadcast_url, broadcast_trace, show, ids, key
 ):
-    leaf = node_id(broadcast_trace, "bcast.py line 18")
+    leaf = ids(broadcast_trace)["bcast.py line 18"]
     show(tab, broadcast_url, f"node={leaf}")
     drawn(tab)
     tab.keyboard.press("h")

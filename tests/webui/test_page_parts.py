@@ -7,8 +7,6 @@ import pytest
 from playwright.sync_api import expect
 
 from bsplib import webui
-from bsplib.profiler import format as fmt
-from bsplib.profiler.callgraph import build
 
 pytestmark = pytest.mark.browser
 
@@ -19,20 +17,7 @@ def _show(show):
     return partial(show, fresh=False)
 
 
-def ids(trace, run=0):
-    """Node ids by name."""
-    return {node.name: name for name, node in build(trace.runs[run]).graph.nodes(data="node")}
-
-
-def test_a_page_opens_on_loss_with_the_end_of_its_path_selected(tab, broadcast_url, show):
-    show(tab, broadcast_url)
-    expect(tab.locator("h1")).to_have_text("bcast.py")
-    expect(tab.get_by_role("radio", name="loss")).to_be_checked()
-    expect(tab.locator("#detail h2")).to_have_text("line 18")
-    expect(tab.get_by_role("tab", selected=True)).to_have_text("Graph")
-
-
-def test_a_view_is_chosen_by_its_number_and_back_undoes_it(tab, broadcast_url, show):
+def test_keys_choose_a_view_and_fold_the_side_panels(tab, broadcast_url, show):
     show(tab, broadcast_url)
     chosen = tab.get_by_role("tab", selected=True)
     for key in "2", "6":
@@ -43,23 +28,6 @@ def test_a_view_is_chosen_by_its_number_and_back_undoes_it(tab, broadcast_url, s
         )
         tab.go_back()
         expect(chosen).to_have_text("Graph")
-
-
-def test_the_address_holds_path_and_node_by_their_names(
-    tab, broadcast_url, broadcast_trace, show, unfold_paths
-):
-    show(tab, broadcast_url)
-    unfold_paths(tab)
-    tab.get_by_role("radio", name="idle time, relative imbalance").check(force=True)
-    tab.locator("#chain").get_by_role("button", name="main").click()
-    assert f"node={ids(broadcast_trace)['main']}" in tab.url
-    show(tab, *tab.url.split("#"), fresh=True)
-    expect(tab.locator("#detail h2")).to_have_text("main")
-    expect(tab.locator("#legend .title")).to_have_text("idle time, relative imbalance")
-
-
-def test_the_side_panels_fold_by_key(tab, broadcast_url, show):
-    show(tab, broadcast_url)
     for key, side in ("[", "#left"), ("]", "#right"):
         expect(tab.locator(side)).to_be_visible()
         before = tab.locator("#main").bounding_box()["width"]
@@ -104,17 +72,36 @@ def test_several_runs_and_traces_can_be_switched(
 
 
 def test_the_saved_page_works_without_server_and_network(
-    open_tab, several_runs_trace, tmp_path, show
+    open_tab, several_runs_trace, tmp_path, show, ids
 ):
     out = tmp_path / "profile.html"
-    webui.write_html(several_runs_trace, out)
+    webui.write_html(several_runs_trace, out, machines=["ibm-sp2-pvm"])
     tab = open_tab()
     tab.context.set_offline(True)
     tab.context.route(re.compile("^https?:"), lambda route: route.abort())
-    show(tab, out.as_uri(), "metric=h-imb")
+    show(tab, out.as_uri(), "metric=h-imb&g=1e-6")
     expect(tab.locator("#legend .title")).to_have_text("h-relation, absolute imbalance")
     tab.get_by_label("Run", exact=True).select_option(index=0)
     expect(tab.locator(".facts")).to_contain_text("4 processes")
+    tab.keyboard.press("m")
+    panel = tab.get_by_role("dialog", name="Machine")
+    expect(panel.locator(".saved")).to_contain_text("saved to a file with the Machines above")
+    for name in "g in ns", "l in µs", "speed in x":
+        expect(panel.get_by_label(name)).to_be_disabled()
+    expect(panel.get_by_label("Machine").locator("option")).to_have_count(2)
+    expect(panel).not_to_contain_text("with these figures")
+    panel.get_by_label("Machine").select_option("IBM SP2, PVM")
+    expect(panel).to_contain_text("with these figures")
+    expect(tab.get_by_role("button", name="Library")).to_have_count(0)
+    show(tab, out.as_uri(), f"run=0&hidden={ids(several_runs_trace)['bcast_onestage']}", fresh=True)
+    expect(tab.locator(".stage[data-nodes='7']")).to_be_attached()
+    boxes = tab.locator(".node .shape").evaluate_all(
+        "shapes => shapes.map(s => s.getBoundingClientRect())"
+        ".map(b => [b.x, b.y, b.right, b.bottom])"
+    )
+    for number, (left, top, right, bottom) in enumerate(boxes):
+        for x, y, end, below in boxes[:number]:
+            assert right <= x or end <= left or bottom <= y or below <= top
     tab.evaluate("location.hash += '&library=1'")
     expect(tab.locator("#status")).to_contain_text("bsp view shows them")
 
@@ -144,21 +131,3 @@ def test_the_verdict_opens_with_its_first_sentence_and_a_click_shows_where(
     expect(tab.locator("#detail h2")).to_have_text("main")
     sentences.first.get_by_role("button").click()
     expect(tab.locator("#detail h2")).to_have_text("line 18")
-
-
-def test_callers_and_callees_are_listed_with_the_part_that_came_through(
-    tab, broadcast_url, broadcast_trace, show
-):
-    graph = build(broadcast_trace.runs[0]).graph
-    names = ids(broadcast_trace)
-    show(tab, broadcast_url, f"metric=comp-abs&node={names['bcast_onestage']}")
-    callers = tab.get_by_role("region", name="Called by").locator("li")
-    part = graph.edges[names["foo"], names["bcast_onestage"]]["cost"]
-    expect(callers.filter(has_text="foo").locator(".part")).to_have_text(
-        fmt.summary(part.comp, "comp")
-    )
-    expect(tab.get_by_role("region", name="Calls").locator("li")).to_have_count(1)
-    callers.filter(has_text="foo").locator(".part").click()
-    expect(tab.locator("#detail .through")).to_have_text("the part called by foo")
-    callers.filter(has_text="foo").locator(".name").click()
-    expect(tab.locator("#detail h2")).to_have_text("foo")

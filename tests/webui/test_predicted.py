@@ -145,7 +145,7 @@ def test_the_sentences_are_those_that_bsp_predict_prints():
 
 
 @pytest.mark.browser
-def test_a_slider_predicts_anew_by_its_keys_and_the_back_button_returns(tab, url, show):
+def test_a_slider_predicts_anew_by_its_keys_back_returns_and_values_can_be_typed(tab, url, show):
     show(tab, url)
     assert said(tab) == sentences(webui.ShownModel(made()))
     worst = tab.locator(".node[data-bin='4'] .title").all_text_contents()
@@ -162,11 +162,6 @@ def test_a_slider_predicts_anew_by_its_keys_and_the_back_button_returns(tab, url
     assert "point=n:65536,p:2048" in tab.evaluate("decodeURIComponent(location.hash)")
     tab.go_back()
     expect(slider).to_have_attribute("aria-valuetext", "1024")
-
-
-@pytest.mark.browser
-def test_a_value_is_typed_as_a_number_or_a_power(tab, url, show):
-    show(tab, url)
     field = tab.get_by_label("n: value")
     for text, value in (("2^30", "2^30"), ("1e6", "1000000"), ("nothing", "1000000")):
         field.fill(text)

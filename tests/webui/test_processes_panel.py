@@ -58,16 +58,12 @@ def look(tab, url, show, trace):
     return look
 
 
-def test_a_few_processes_are_a_pie_with_a_slice_each(look):
+def test_a_few_processes_are_a_pie_of_which_pointer_and_arrow_keys_tell_each_slice(tab, look):
     panel = look("fixed")
     expect(panel.locator(".slice")).to_have_count(4)
     expect(panel.locator(".slice.greatest")).to_have_attribute("data-pid", "3")
     expect(panel.locator(".readout")).to_have_text("process 3: 16.0 ms, 57% of all")
     expect(panel.locator(".by-pid")).to_have_count(0)
-
-
-def test_the_pointer_and_the_arrow_keys_tell_a_process_and_its_value(tab, look):
-    panel = look("fixed")
     panel.locator("[data-pid='0']").hover()
     expect(panel.locator(".readout")).to_have_text("process 0: 4.00 ms, 14% of all")
     chart = panel.get_by_role("slider", name="Process")

@@ -42,11 +42,6 @@ FOUND = {
 }
 
 
-def test_nodes_are_found_by_name_and_place(search):
-    for text, count in FOUND.items():
-        expect(search(text)).to_have_text(count)
-
-
 def test_enter_goes_to_the_next_and_shift_enter_back_in_a_circle(tab, search):
     count = search("stage")
     expect(count).to_have_text("2 found")
@@ -64,7 +59,9 @@ def test_enter_goes_to_the_next_and_shift_enter_back_in_a_circle(tab, search):
     assert search.field.input_value() == "stage"
 
 
-def test_what_is_found_is_marked_in_the_graph_and_alone_in_the_table(tab, search):
+def test_nodes_found_by_name_or_place_are_marked_in_the_graph_and_alone_in_the_table(tab, search):
+    for text, count in FOUND.items():
+        expect(search(text)).to_have_text(count)
     search("stage")
     expect(tab.locator(".stage .node.found")).to_have_count(2)
     tab.keyboard.press("Escape")

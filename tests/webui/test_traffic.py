@@ -5,7 +5,6 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from bsplib.profiler.callgraph import build
 from bsplib.recording.records import Trace
 from tests.made_runs import frame, run_of, step
 from tests.scripted import Script
@@ -30,27 +29,20 @@ def ring_trace():
 
 
 @pytest.fixture(scope="module")
-def ids(ring_trace):
-    """Node ids by name."""
-    nodes = build(ring_trace.runs[0]).graph.nodes(data="node")
-    return {node.name: number for number, node in nodes}
-
-
-@pytest.fixture(scope="module")
 def ring_url(ring_trace, served):
     with served(ring_trace) as url:
         yield url
 
 
 @pytest.fixture
-def traffic(tab, go, ids, ring_url, show):
+def traffic(tab, go, ids, ring_trace, ring_url, show):
     """Shows the traffic of a node, with more of a state."""
 
     def traffic(title, state=""):
         if not tab.url.startswith(ring_url):  # other tests show other runs
             show(tab, ring_url, "view=traffic")
         tab.mouse.move(0, 0)
-        go(tab, f"view=traffic&node={ids[title]}{state}")
+        go(tab, f"view=traffic&node={ids(ring_trace)[title]}{state}")
         expect(tab.locator(".traffic .beside h2")).to_have_text(f"Traffic of {title}")
         return tab.locator("canvas.matrix")
 
@@ -82,16 +74,10 @@ def test_hovering_a_cell_tells_processes_bytes_and_messages(tab, traffic):
     expect(readout(tab)).to_contain_text("15.0 kB in 4 messages, 23% of all")
 
 
-def test_the_cost_centre_that_departs_most_is_the_first_of_a_list(tab, traffic):
-    traffic("main")
-    centres = tab.get_by_role("table", name="Cost centres that depart most")
-    first = centres.get_by_role("row").nth(1)
-    expect(first).to_contain_text("bcast.py line 22")
-    expect(first).to_contain_text(re.compile(r"\+4\.\d+ ms"))
-
-
 def test_hovering_and_clicking_a_point_tells_and_selects_its_cost_centre(tab, traffic):
     traffic("main")
+    centres = tab.get_by_role("table", name="Cost centres that depart most")
+    expect(centres.get_by_role("row").nth(1)).to_contain_text(re.compile(r"line 22.*\+4\.\d+ ms"))
     scatter = tab.locator("canvas.scatter")
     scatter.scroll_into_view_if_needed()
     box = scatter.bounding_box()
