@@ -84,6 +84,7 @@ def test_the_book_of_any_run_adds_up_at_any_rates(script, data):
     check(run, Rates(g * 1e-9, latency * 1e-9))
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("seed", range(8))
 def test_the_book_of_random_programs_on_real_processes_adds_up(seed):
     _, run = record(program_of(seed, Narrow), "shm")

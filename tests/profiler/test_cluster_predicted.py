@@ -32,10 +32,11 @@ def record(path, n, p, backend="sim", machine="ideal"):
     return path
 
 
-@pytest.fixture
-def model(tmp_path):
-    paths = [record(tmp_path / f"{n}-{p}.bsp", n, p) for n in (64, 256, 512) for p in (2, 4, 8)]
-    found = tmp_path / "model.json"
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    paths = [record(folder / f"{n}-{p}.bsp", n, p) for n in (64, 256, 512) for p in (2, 4, 8)]
+    found = folder / "model.json"
     assert bsp("predict", *paths, "--model-out", found).exit_code == 0
     return found
 
@@ -46,6 +47,7 @@ def predicted(model, machine, p=64):
     return done.output
 
 
+@pytest.mark.lengthy
 def test_a_real_run_needs_no_speed_on_the_ideal_machine(tmp_path):
     path = record(tmp_path / "real.bsp", 64, 2, backend="shm", machine=None)
     (run,) = read_trace(path).runs
@@ -69,6 +71,7 @@ def test_a_prediction_opens_with_its_time_and_what_is_assumed(model):
     assert "assumed: communication takes no time on this Machine" in free
 
 
+@pytest.mark.lengthy
 def test_a_cluster_never_uses_the_cores_of_another_computer(model, tmp_path):
     path = tmp_path / "cluster.toml"
     path.write_text(template(path.name))

@@ -64,6 +64,7 @@ def test_the_command_fits_the_experiment_that_is_named(path):
     assert found["coefficients"]["g[0]"]["value"] == pytest.approx(1e-8, rel=1e-3)
 
 
+@pytest.mark.lengthy
 def test_several_files_count_as_one(path, tmp_path):
     other = tmp_path / "other.bsp"
     bsplib.run(main, 8192, nprocs=8, backend="sim", profile=other)
@@ -100,6 +101,7 @@ def test_what_cannot_be_fitted_is_told_in_one_sentence(path, case):
     assert sentence in last
 
 
+@pytest.mark.lengthy
 def test_a_program_that_was_changed_needs_a_choice_between_its_formulas(path, tmp_path):
     other = tmp_path / "other.bsp"
     sweep(other, "f[0]*P + f[1]*N")

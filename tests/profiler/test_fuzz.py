@@ -18,6 +18,7 @@ def sound(tmp_path_factory):
     return {kind.name: kind for kind in kinds(tmp_path_factory.mktemp("sound"))}
 
 
+@pytest.mark.lengthy
 def test_every_kind_is_tried(sound):
     assert tuple(sound) == KINDS
 

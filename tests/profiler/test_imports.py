@@ -48,6 +48,7 @@ def test_what_is_no_import_is_left_out(told):
     assert not imported_ns(run).any()
 
 
+@pytest.mark.lengthy
 def test_imports_with_noise_do_not_hide_how_a_computation_grows(tmp_path):
     noise = np.random.default_rng(1)
     runs = [

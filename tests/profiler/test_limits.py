@@ -47,6 +47,7 @@ def test_many_nodes_of_many_supersteps_are_refused(monkeypatch):
         build(lonely(1, map(str, range(2048))))
 
 
+@pytest.mark.lengthy
 def test_nodes_that_are_passed_by_many_supersteps_are_refused(monkeypatch):
     """Those of main are those of its line, too; each function has one, and the edges around it."""
     monkeypatch.setattr(limits, "MAX_SHARES", 3002 + 2000 // 64)

@@ -293,6 +293,7 @@ def many_allreduces(bsp):
             bsp.allreduce(1.0)
 
 
+@pytest.mark.lengthy
 def test_supersteps_in_a_row_that_could_be_one_are_told(tmp_path):
     machine = bsplib.Machine("dear supersteps", "by hand", g=0.0, l=10e-6)
     found = judged(tmp_path / "t.bsp", many_allreduces, machine=machine)
@@ -303,6 +304,7 @@ def test_supersteps_in_a_row_that_could_be_one_are_told(tmp_path):
     assert sentence.without_s == pytest.approx(5 * (2 * MS + 10e-6))
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("main", PROGRAMS)
 def test_all_losses_add_up_to_that_of_main(tmp_path, main):
     found = judged(tmp_path / "t.bsp", main, 5 * MS)

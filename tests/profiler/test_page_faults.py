@@ -63,6 +63,7 @@ def first_touch(bsp):
     bsp.sync()
 
 
+@pytest.mark.lengthy
 def test_the_process_that_touches_new_memory_has_more_of_them(tmp_path):
     bsplib.run(first_touch, nprocs=2, backend="shm", profile=tmp_path / "run.bsp")
     (profile,) = Profile(read_trace(tmp_path / "run.bsp")).runs

@@ -196,6 +196,7 @@ def long_run(script):
     return run
 
 
+@pytest.mark.lengthy
 def test_a_long_run_is_summed_up_once_and_booked_again_where_it_is_seen_finely(
     long_run, monkeypatch
 ):
@@ -216,6 +217,7 @@ def test_a_long_run_is_summed_up_once_and_booked_again_where_it_is_seen_finely(
     assert binned.waited_for(0, middle, end) == exact.waited_for(0, middle, end)
 
 
+@pytest.mark.lengthy
 def test_a_range_is_booked_again_from_the_last_tail_before_it(long_run, monkeypatch):
     monkeypatch.setattr(window_module, "ROWS", 30)
     book = Book(long_run, RATES)

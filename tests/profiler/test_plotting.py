@@ -10,6 +10,7 @@ import pytest
 from bsplib.profiler import plotting
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name", ["plot.doc", "plot", "plot."])
 def test_an_ending_that_names_no_format_is_told_with_those_that_do(tmp_path, name):
     with pytest.raises(
@@ -18,6 +19,7 @@ def test_an_ending_that_names_no_format_is_told_with_those_that_do(tmp_path, nam
         plotting.check_target(tmp_path / name)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_a_full_disk_is_told(tmp_path, ending, monkeypatch):
     def full(*_, **__):

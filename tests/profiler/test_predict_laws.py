@@ -71,6 +71,7 @@ def test_what_only_a_run_apart_from_all_others_has_is_no_law():
     assert not laws_of(values, np.array([1.0, 1, 1, 1, 5]))
 
 
+@pytest.mark.lengthy
 def test_noise_has_no_law():
     random = np.random.default_rng(1)
     assert not laws_of(*grid(lambda n, p: 8 * n + random.integers(0, 50)))

@@ -1,5 +1,6 @@
 """Programs recorded small on virtual processors, and predicted large."""
 
+import functools
 import json
 import math
 import platform
@@ -129,14 +130,21 @@ def recorded(tmp_path_factory):
     return run
 
 
-def model_of(recorded, name):
-    return learn([recorded(name, n, p) for n in SIZES for p in COUNTS])
+@pytest.fixture(scope="module")
+def model_of(recorded):
+    """The model of a program; it is learned once."""
+
+    @functools.cache
+    def of(name):
+        return learn([recorded(name, n, p) for n in SIZES for p in COUNTS])
+
+    return of
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_supersteps_are_exact_h_is_in_its_band_and_so_is_the_total(name, recorded):
-    model = model_of(recorded, name)
+def test_supersteps_are_exact_h_is_in_its_band_and_so_is_the_total(name, recorded, model_of):
+    model = model_of(name)
     n, p = FAR
     (true,) = observe([recorded(name, n, p)]).observations
     prediction = predict_run(model, p, {"n": n})
@@ -150,9 +158,9 @@ def test_supersteps_are_exact_h_is_in_its_band_and_so_is_the_total(name, recorde
 
 
 @pytest.mark.lengthy
-def test_the_stages_that_a_program_gives_are_not_taken_for_the_machines(recorded):
+def test_the_stages_that_a_program_gives_are_not_taken_for_the_machines(model_of):
     """Two stages would be cheaper here, and the Machine would choose them."""
-    model = model_of(recorded, "told")
+    model = model_of("told")
     one, two, *_ = model.observed.chains
     assert {one, two} <= model.observed.told
     first = next(each for each in model.chains if each.chain == one)
@@ -197,8 +205,9 @@ def test_a_collective_of_sub_groups_keeps_its_known_form_and_two_values_no_narro
     assert h.low <= true.of(exchange.chain).h <= h.high
 
 
-def test_a_centre_without_supersteps_takes_no_time(recorded):
-    model = model_of(recorded, "branches")
+@pytest.mark.lengthy
+def test_a_centre_without_supersteps_takes_no_time(model_of):
+    model = model_of("branches")
     there = predict_run(model, 2, {"n": 256})
     late = [each for each in there.chains if each.values["supersteps"].value == 0]
     assert any(not each.model.ends for each in late)
@@ -222,8 +231,8 @@ def test_a_time_is_known_where_laws_give_all_of_it_and_else_believed(tmp_path):
 
 
 @pytest.mark.lengthy
-def test_a_model_that_was_written_predicts_the_same(recorded, tmp_path):
-    model, path = model_of(recorded, "solver"), tmp_path / "model.json"
+def test_a_model_that_was_written_predicts_the_same(model_of, tmp_path):
+    model, path = model_of("solver"), tmp_path / "model.json"
     write_model(model, path)
     one, other = (predict_run(each, 32, {"n": 4096}) for each in (model, read_model(path)))
     assert other.nodes == one.nodes
@@ -249,8 +258,9 @@ def test_a_model_that_was_written_predicts_the_same(recorded, tmp_path):
         lambda found: found.update(meta=3),
     ],
 )
-def test_a_damaged_model_is_refused_in_one_sentence(recorded, tmp_path, change):
-    found, path = document(model_of(recorded, "solver")), tmp_path / "model.json"
+def test_a_damaged_model_is_refused_in_one_sentence(model_of, tmp_path, change):
+    found = json.loads(json.dumps(document(model_of("solver"))))  # of its own
+    path = tmp_path / "model.json"
     change(found)
     path.write_text(json.dumps(found))
     with pytest.raises(ModelError, match="is no model"):
@@ -270,14 +280,14 @@ def test_the_run_that_is_named_narrows_the_band(recorded):
     assert after.high_s / after.low_s < before.high_s / before.low_s
 
 
-def test_a_run_is_named_also_where_the_square_of_a_band_is_no_number(recorded):
-    found = predict_run(model_of(recorded, "solver"), 32, {"n": 8192})
+def test_a_run_is_named_also_where_the_square_of_a_band_is_no_number(model_of):
+    found = predict_run(model_of("solver"), 32, {"n": 8192})
     wide = tuple(replace(each, low_s=0.0, high_s=1e200) for each in found.chains)
     assert run_to_make(replace(found, chains=wide, high_s=1e200)) is not None
 
 
-def test_the_roll_off_is_where_more_processes_no_longer_help(recorded):
-    found = scaling(predict_run(model_of(recorded, "solver"), 32, {"n": 8192}))
+def test_the_roll_off_is_where_more_processes_no_longer_help(model_of):
+    found = scaling(predict_run(model_of("solver"), 32, {"n": 8192}))
     totals = {each.point["p"]: each.total.total_s for each in found.predictions}
     assert found.roll_off is None or totals[found.roll_off] == min(totals.values())
 
@@ -314,6 +324,7 @@ def little(folder, main, **how):
     return runs
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("how", [{}, {"backend": "sim", "machine": THERE}])
 def test_runs_with_measured_time_that_are_short_are_too_short_to_tell(tmp_path, monkeypatch, how):
     monkeypatch.setattr(ProgramModel, "least_s", 1e6)  # whatever this computer takes
@@ -322,6 +333,7 @@ def test_runs_with_measured_time_that_are_short_are_too_short_to_tell(tmp_path, 
     assert "too short to tell: these runs take at most " in text
 
 
+@pytest.mark.lengthy
 def test_the_band_holds_what_communication_took_beyond_its_price(tmp_path):
     """Only the computer of the runs shows it."""
     runs = little(tmp_path, lambda bsp, n: bsp.allgather(np.zeros(1000 * n)))
