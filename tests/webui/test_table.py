@@ -45,7 +45,10 @@ def graph(trace):
     return {data["node"].name: data["cost"] for _, data in nodes}
 
 
-def test_it_begins_with_the_greatest_loss(tab, table):
+SORTED_BY = {"computation": "comp", "supersteps": "sync"}
+
+
+def test_it_begins_with_the_greatest_loss_and_a_column_sorts_it(tab, table, broadcast_trace):
     grid = table()
     losses = rows(tab).locator(".of-loss > span:nth-child(2)").all_inner_texts()
     assert names(tab)[0] == "main"
@@ -57,12 +60,6 @@ def test_it_begins_with_the_greatest_loss(tab, table):
     row = rows(tab).filter(has=tab.locator(".node-name", has_text=re.compile("^foo$")))
     expect(row.locator(".of-comp")).to_contain_text(re.compile(r"195 ms\s*\(\d+% \| \d+%\)"))
     expect(row.locator(".of-sync")).to_have_text("5")
-
-
-SORTED_BY = {"computation": "comp", "supersteps": "sync"}
-
-
-def test_a_column_sorts_the_greatest_first_and_again_the_least(tab, table, broadcast_trace):
     costs = graph(broadcast_trace)
     for title, key in SORTED_BY.items():
         grid = table()

@@ -180,7 +180,9 @@ def test_dragging_with_shift_restricts_the_run_to_a_range_of_supersteps(tab, tim
     expect(tab.locator("#detail")).to_contain_text("1,500 supersteps")
 
 
-def test_arrows_move_a_cursor_and_enter_selects_the_cost_centre(tab, timeline):
+def test_enter_selects_what_the_cursor_is_at_and_a_click_on_waiting_what_is_waited_for(
+    tab, timeline
+):
     timeline("span=1495,1505")
     tab.keyboard.press("ArrowRight")
     tab.keyboard.press("ArrowDown")
@@ -189,9 +191,6 @@ def test_arrows_move_a_cursor_and_enter_selects_the_cost_centre(tab, timeline):
         tab.keyboard.press("ArrowRight")
     tab.keyboard.press("Enter")
     expect(tab.locator("#detail h2")).to_have_text("line 22")
-
-
-def test_a_click_on_waiting_goes_to_the_process_and_line_that_was_waited_for(tab, timeline):
     canvas = timeline("span=2000,2010")
     tab.mouse.move(*at(canvas, 0.55, 0))
     expect(readout(tab)).to_contain_text("waits: a click goes to the process and line")
