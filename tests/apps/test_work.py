@@ -93,6 +93,7 @@ def test_the_sample_sort_charges_a_sort_of_its_block_and_a_merge_of_its_parts(tm
     assert computed.mean() == pytest.approx(merges, rel=0.1)
 
 
+@pytest.mark.lengthy
 def test_a_sort_that_is_not_charged_is_measured(tmp_path):
     run = recorded(tmp_path / "trace.bsp", sample_sort.main, 40_000, charged=False)
     again = recorded(tmp_path / "again.bsp", sample_sort.main, 40_000, charged=False)

@@ -44,6 +44,7 @@ def test_a_transfer_that_delivers_a_part_is_an_error():
         seconds_of_transfer(3, source, targets, transfer)
 
 
+@pytest.mark.lengthy
 def test_the_memory_of_a_process_is_not_that_of_a_large_one_that_started_it():
     large = np.ones(2 * 10**7)
     code = "from benchmarks.timing import peak_bytes; print(peak_bytes())"

@@ -218,6 +218,7 @@ def test_a_saved_page_works_offline_in_any_window(open_tab, tmp_path, scheme, ur
     assert said(other) == sentences
 
 
+@pytest.mark.lengthy
 def test_the_command_saves_the_page_with_the_machine_and_the_values(tmp_path):
     model, page = tmp_path / "model.json", tmp_path / "page.html"
     write_model(made(), model)

@@ -33,6 +33,7 @@ def test_a_trace_of_repeats_opens_with_the_run_of_median_time(repeated):
     assert [run["repeat"] for run in about["runs"]] == [(n, 5) for n in range(5)]
 
 
+@pytest.mark.lengthy
 def test_sentences_have_their_intervals_whichever_run_is_shown(repeated):
     traces = Traces(repeated)
     for number in (1, 3):

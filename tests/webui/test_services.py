@@ -63,6 +63,7 @@ def test_only_a_range_of_supersteps_has_what_was_before_it(broadcast_trace):
     assert inside == pytest.approx(account["elapsed_s"] - ends)
 
 
+@pytest.mark.lengthy
 def test_a_run_on_another_machine_is_timed_anew(broadcast_trace):
     traces, run = Traces(broadcast_trace), broadcast_trace.runs[0]
     there = rates_of_run(run)

@@ -120,6 +120,7 @@ def test_a_file_that_changed_since_the_run_is_not_shown_and_says_so(trace, file)
     assert [(each["note"], each["lines"]) for each in excerpts] == [(note, [])] * len(excerpts)
 
 
+@pytest.mark.lengthy
 def test_a_trace_of_a_stranger_puts_no_file_of_the_reader_into_a_saved_page(trace, file, tmp_path):
     (run,) = trace.runs
     for sources in ({}, {str(file): digest(b"another file")}):

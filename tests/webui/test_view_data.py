@@ -144,6 +144,7 @@ def test_the_cost_centres_that_depart_most_come_first(opened):
     assert sum(centre["supersteps"] for centre in centres) == 30
 
 
+@pytest.mark.lengthy
 def test_a_saved_page_has_a_coarse_timeline_and_the_matrix_of_the_root(broadcast_trace):
     answers = page.saved_answers(Traces(broadcast_trace))
     folder = "traces/0/runs/0"

@@ -60,6 +60,7 @@ def test_the_transform_is_measured_with_the_formula_of_the_paper(tmp_path):
     assert found[0].supersteps == 1  # of the group of four; each half has its own
 
 
+@pytest.mark.lengthy
 def test_a_large_transform_is_predicted_from_small_ones():
     told = tell((1, 2, 4), 2**12, (256, 512, 1024), backend="sim", repeats=1)
     assert [row.nprocs for row in told.rows] == [1, 2, 4]
@@ -69,6 +70,7 @@ def test_a_large_transform_is_predicted_from_small_ones():
     assert told.model.fit.formula.text == FORMULA
 
 
+@pytest.mark.lengthy
 def test_the_command_prints_the_table_and_the_formula():
     done = CliRunner().invoke(
         command, ["--nprocs", "1,2", "--size", "2048", "--sizes", "256:1024:x2", "--backend", "sim"]

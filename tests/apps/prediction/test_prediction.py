@@ -262,6 +262,7 @@ def ask(*arguments):
     return CliRunner().invoke(command, [*map(str, arguments)])
 
 
+@pytest.mark.lengthy
 def test_the_command_prints_the_table(exact):
     done = ask("--app", "fft", "--size", 2**21, "--size", 3 * 2**19, "--nprocs", 16, "--nprocs", 8)
     assert done.exit_code == 0, done.output

@@ -186,6 +186,7 @@ def test_a_file_that_fits_is_read_and_written_once(run_on, folder):
     assert passes(reports, keys) == 1
 
 
+@pytest.mark.lengthy
 def test_h_is_what_is_told_of_the_blocks(tmp_path):
     keys = np.random.default_rng(1).random(64 * 50)
     np.save(tmp_path / "keys.npy", keys)

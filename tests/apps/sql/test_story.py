@@ -52,6 +52,7 @@ def test_balanced_input_evens_the_h_relations_of_the_queries(told):
     assert now.maximum - now.average < 0.75 * (before.maximum - before.average)
 
 
+@pytest.mark.lengthy
 def test_the_gain_in_h_is_that_of_balance_and_that_of_what_is_moved(told):
     before, now = told["original"], told["balanced"]
     moved = 1 - now.sql_h.average / before.sql_h.average
@@ -66,6 +67,7 @@ def test_26_percent_less_imbalance_is_a_gain_of_12_percent():
     assert 0.54 / (1 - printed_by_balance()) == pytest.approx(0.613, abs=0.001)
 
 
+@pytest.mark.lengthy
 def test_the_theoretical_factor_evens_the_exchange_and_swells_the_sample(told):
     small, large = told["balanced"], told["theoretical"]
     assert average(large.exchange_h) > average(small.exchange_h) + 0.1
@@ -73,12 +75,14 @@ def test_the_theoretical_factor_evens_the_exchange_and_swells_the_sample(told):
     assert large.sample_h.maximum > 5 * small.sample_h.maximum
 
 
+@pytest.mark.lengthy
 def test_a_sample_on_one_process_is_as_uneven_as_the_paper_says(told):
     """2/p and 1/(p - 1), (12% | 7%), whatever the data."""
     percent = told["theoretical"].sample_h.percentages()
     assert percent == PAPER["theoretical"].sample_h
 
 
+@pytest.mark.lengthy
 def test_the_critical_path_of_balanced_input_ends_in_the_sort(told):
     path = told["balanced"].path
     assert path[0] == "sql_process"
@@ -113,12 +117,14 @@ def test_the_bitonic_sample_gains_and_that_on_one_process_loses(whole):
     assert last.queries_h < 0.97 * small.queries_h
 
 
+@pytest.mark.lengthy
 def test_the_bitonic_network_evens_the_sample_and_all_queries(told):
     assert average(told["bitonic"].sample_h) > 0.85
     assert average(told["bitonic"].sql_h) > 0.85
     assert told["bitonic"].sample_h.maximum < told["theoretical"].sample_h.maximum
 
 
+@pytest.mark.lengthy
 def test_a_trace_of_every_stage_is_left(told, folder):
     names = [f"sql-{number}-{stage}.bsp" for number, stage in enumerate(STAGES, 1)]
     assert sorted(path.name for path in folder.iterdir()) == names

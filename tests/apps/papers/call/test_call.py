@@ -56,6 +56,7 @@ def call(tmp_path, monkeypatch):
     return ask
 
 
+@pytest.mark.lengthy
 def test_a_program_is_measured_for_all_combinations_and_its_formula_fitted(call, program, tmp_path):
     done = call("--nprocs", "1:4:x2", "--set", "N=1024:16384:x2", program)
     assert done.exit_code == 0, done.output
