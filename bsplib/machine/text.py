@@ -106,8 +106,9 @@ def _in_bytes(entries: Any, word_bytes: Any) -> Any:
         return [_in_bytes(entry, word_bytes) for entry in entries]
     if not isinstance(entries, dict):
         return entries
+    given: Values = entries
     found: Values = {}
-    for name, value in entries.items():
+    for name, value in given.items():
         if name in NAMES:
             raise ValueError(f"there is no entry {name!r}; write {NAMES[name]}")
         field = _FIELDS.get(name, name)

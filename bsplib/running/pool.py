@@ -17,7 +17,6 @@ from typing import (
     Self,
     overload,
 )
-from weakref import WeakSet
 
 from bsplib.backends.launching import KeptProcesses
 from bsplib.backends.signals import held_back
@@ -44,9 +43,6 @@ from bsplib.running.task import Task, draw_seeds
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
-
-_pools: WeakSet[Pool] = WeakSet()
-"""Those that this process has made."""
 
 
 class Pool:
@@ -108,12 +104,8 @@ class Pool:
         except BaseException as error:
             trim(error)
             raise
-        self._why_not: str | None = None  # it can be used; None while it can
-        self._begin()
-        _pools.add(self)
-
-    def _begin(self) -> None:
-        """Begin with no processes."""
+        self._owner = os.getpid()
+        self._is_closed = False
         self._processes: KeptProcesses | None = None
         self._finalize: Finalize | None = None
         self._turn = threading.Lock()
@@ -194,7 +186,7 @@ class Pool:
             check_program(main, args, kwargs, ("timeout",))
             task = Task(main, args, kwargs, draw_seeds(), self._setting.conditions)
             seconds = check_timeout(timeout) or self._setting.options.timeout
-            self._check_thread("run")
+            self._check("run")
         except BaseException as error:
             trim(error)
             raise
@@ -252,30 +244,29 @@ class Pool:
         Raises:
             UsageError: this thread is in a run of the pool.
         """
-        self._check_thread("close")
+        if os.getpid() != self._owner:
+            return
+        self._check("close")
         with self._turn, held_back():
-            self._why_not = self._why_not or "this pool is closed; make another one"
+            self._is_closed = True
             self._release()
 
-    def _check_thread(self, operation: str) -> None:
-        """Raise if this thread is in a run already, as in a signal handler: it would deadlock."""
-        if self._thread == threading.get_ident():
+    def _check(self, operation: str) -> None:
+        """Raise where another process, or another run of this thread, has the pool."""
+        if os.getpid() != self._owner:
+            raise UsageError(
+                "this pool belongs to the process that made it, and this one was forked from that; "
+                "make a pool here"
+            )
+        if self._thread == threading.get_ident():  # as in a signal handler: it would deadlock
             raise UsageError(
                 f"Pool.{operation}: this thread is in a run of the pool already; use another "
                 f"pool, or wait until the run has ended"
             )
 
-    def _leave_to_parent(self) -> None:
-        """In a forked process: touch nothing of the pool, whose processes serve the parent."""
-        self._why_not = (
-            "this pool belongs to the process that made it, and this one was forked from that; "
-            "make a pool here"
-        )
-        self._begin()
-
     def _ready(self) -> KeptProcesses:
-        if self._why_not:
-            raise UsageError(self._why_not)
+        if self._is_closed:
+            raise UsageError("this pool is closed; make another one")
         if self._processes is not None and self._processes.busy:
             self._end()  # a run was interrupted, and stopping its processes was interrupted, too
         if self._processes is None:
@@ -307,6 +298,7 @@ class Pool:
         self._finalize = self._processes = None
 
     def __enter__(self) -> Self:
+        self._check("with")
         with self._turn:
             try:
                 self._ready()
@@ -323,12 +315,3 @@ class Pool:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _leave_inherited() -> None:
-    for pool in [*_pools]:
-        pool._leave_to_parent()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_leave_inherited)

@@ -1,8 +1,8 @@
 """Read-only input of runs in memory that all processes of this host map.
 
 :func:`shared` copies an array into a file that has no name and lives in memory. Forked
-processes inherit its mapping. To all others the job of a run brings a handle instead of the
-values, by which they open the file of the calling process, and map it.
+processes inherit its mapping. To all others the job of a run brings its name instead of the
+values, by which they find the file among those of the calling process, and map it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import weakref
 from collections import ChainMap
 from collections.abc import Callable
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,33 +34,20 @@ with contextlib.suppress(ImportError):  # not on Windows, where no processes sha
 _Array = NDArray[Any]
 
 
-class _Handle(NamedTuple):
-    """What another process of this host needs to open the file."""
-
-    process: int
-    """Number in the system of the process that has made the file, and keeps it open."""
-    descriptor: int
-    """File descriptor of the file in that process."""
-    identity: tuple[int, int]
-    """Device and inode, by which the file is told from one that is opened there later."""
-    nbytes: int
-
-
 class _Memory(mmap.mmap):
     """The file, mapped for reading."""
 
-    handle: _Handle
     name: str
     """No other memory has it, on any host."""
+    process: int
+    """Number in the system of the process that has made the file, and keeps it open."""
 
 
 _NAME = "bsplib-shared-"
 _WAIT_S = 0.002
 """Seconds between two looks for the copy that another process makes."""
-_carried: weakref.WeakValueDictionary[str, _Memory] = weakref.WeakValueDictionary()
-"""Copies of arrays of another host that this process has made or mapped, by name."""
-_mapped: weakref.WeakValueDictionary[tuple[int, int], _Memory] = weakref.WeakValueDictionary()
-"""All files that this process has mapped, by their identity."""
+_mapped: weakref.WeakValueDictionary[str, _Memory] = weakref.WeakValueDictionary()
+"""All files that this process has mapped, by name."""
 
 
 def shared(array: ArrayLike) -> _Array:
@@ -95,11 +82,11 @@ def shared(array: ArrayLike) -> _Array:
         copy = values.copy()
         copy.flags.writeable = False
         return copy
-    memory = _filled(values)
+    memory = _filled(values, os.urandom(8).hex())
     return np.ndarray(values.shape, values.dtype, memory)
 
 
-def _filled(values: _Array, name: str = "") -> _Memory:
+def _filled(values: _Array, name: str) -> _Memory:
     """Copy values into a new file, in C order, which nobody can write any more."""
     nbytes = max(values.nbytes, 1)
     descriptor = os.memfd_create(f"{_NAME}{name}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -108,9 +95,7 @@ def _filled(values: _Array, name: str = "") -> _Memory:
         with mmap.mmap(descriptor, nbytes) as writable:
             np.ndarray(values.shape, values.dtype, writable)[...] = values
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
-        stat = os.fstat(descriptor)
-        identity = stat.st_dev, stat.st_ino
-        memory = _map(descriptor, _Handle(os.getpid(), descriptor, identity, nbytes))
+        memory = _map(descriptor, name, os.getpid())
     except BaseException:
         os.close(descriptor)
         raise
@@ -138,11 +123,10 @@ def _available() -> int:
     return int(lines["MemAvailable"].split()[0]) << 10
 
 
-def _map(descriptor: int, handle: _Handle) -> _Memory:
-    memory = _Memory(descriptor, handle.nbytes, access=mmap.ACCESS_READ)
-    memory.handle = handle
-    memory.name = os.urandom(8).hex()
-    _mapped[handle.identity] = memory
+def _map(descriptor: int, name: str, process: int) -> _Memory:
+    memory = _Memory(descriptor, os.fstat(descriptor).st_size, access=mmap.ACCESS_READ)
+    memory.name, memory.process = name, process
+    _mapped[name] = memory
     return memory
 
 
@@ -163,7 +147,7 @@ def are_mapped() -> bool:
 
 
 def pickled(value: Any, carrier: Carrier | None = None) -> bytes:
-    """Pickle a job, or arguments, as cloudpickle does, but shared arrays by their handles.
+    """Pickle a job, or arguments, as cloudpickle does, but shared arrays by their names.
 
     Args:
         value: what is pickled.
@@ -174,7 +158,7 @@ def pickled(value: Any, carrier: Carrier | None = None) -> bytes:
 
 
 def pickled_by_name(value: Any, carrier: Carrier | None = None) -> bytes:
-    """Pickle a job as the module pickle does, but shared arrays by their handles."""
+    """Pickle a job as the module pickle does, but shared arrays by their names."""
     if not _mapped:
         return pickle.dumps(value, 5)
     return _dumped(value, _pickler(carrier, by_name=True))
@@ -188,7 +172,7 @@ def _dumped(value: Any, pickler: type[Any]) -> bytes:
 
 @functools.lru_cache(maxsize=4)  # to make a class takes as long as to pickle a small job
 def _pickler(carrier: Carrier | None, *, by_name: bool) -> type[Any]:
-    """Return a class that pickles shared arrays by their handles."""
+    """Return a class that pickles shared arrays by their names."""
     reduced: dict[type, Any] = {np.ndarray: functools.partial(_reduced, carrier=carrier)}
     if by_name:
         kind, table = pickle.Pickler, copyreg.dispatch_table
@@ -207,7 +191,7 @@ def _reduced_code(code: CodeType, reduce: Callable[[CodeType], tuple[Any, Any]])
 
 
 def _reduced(array: _Array, carrier: Carrier | None) -> Any:
-    """Return how an array is pickled, by its handle if it is shared."""
+    """Return how an array is pickled, by its name if it is shared."""
     memory = _memory_of(array)
     if memory is None:
         return array.__reduce_ex__(5)
@@ -223,7 +207,8 @@ def _reduced(array: _Array, carrier: Carrier | None) -> Any:
             packed = np.ascontiguousarray(array)
             data = pickle.PickleBuffer(packed.reshape(-1).view(np.uint8).data)
         return _carried_to_host, (name, carrier.os_pid, data, array.shape, array.dtype)
-    return _found, (memory.handle, array.shape, array.dtype, offset, array.strides)
+    place = memory.process, memory.name
+    return _found, (*place, array.shape, array.dtype, offset, array.strides)
 
 
 def _code_in_file(parts: tuple[Any, ...], file: str) -> CodeType:
@@ -243,78 +228,66 @@ def _carried_to_host(
         shape: of the array.
         dtype: of the array.
     """
-    memory = _carried.get(name)
+    memory = _mapped.get(name)
     if memory is None and data is not None:
         memory = _filled(np.ndarray(shape, dtype, bytes(data)), name)
-    elif memory is None:
-        memory = _awaited(name, os_pid)
-    _carried[name] = memory
-    return np.ndarray(shape, dtype, memory)
-
-
-def _awaited(name: str, os_pid: int) -> _Memory:
-    """Map the copy that another process of this host makes, once it is complete."""
-    folder = f"/proc/{os_pid}/fd"
-    while True:
-        try:
-            numbers = [int(number) for number in os.listdir(folder)]
-        except OSError as error:
-            raise StartError(
-                f"shared: process {os.getpid()} cannot open a shared array of process "
-                f"{os_pid} ({error.strerror}), which ended before it had copied the array"
-            ) from None
-        for number in numbers:
-            with contextlib.suppress(OSError):  # it was closed meanwhile
-                if os.readlink(f"{folder}/{number}").startswith(f"/memfd:{_NAME}{name} "):
-                    return _complete(os_pid, number)
-        time.sleep(_WAIT_S)
-
-
-def _complete(os_pid: int, number: int) -> _Memory:
-    """Map a file of another process.
-
-    Raises:
-        BlockingIOError: the process still writes it.
-    """
-    descriptor = os.open(f"/proc/{os_pid}/fd/{number}", os.O_RDONLY)
-    try:
-        if not fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & fcntl.F_SEAL_WRITE:
-            raise BlockingIOError
-        stat = os.fstat(descriptor)
-        return _map(descriptor, _Handle(os_pid, number, (stat.st_dev, stat.st_ino), stat.st_size))
-    finally:
-        os.close(descriptor)
+    return np.ndarray(shape, dtype, memory or _opened(os_pid, name, waits=True))
 
 
 def _found(
-    handle: _Handle,
+    os_pid: int,
+    name: str,
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
     offset: int,
     strides: tuple[int, ...],
 ) -> _Array:
-    """Return the array that a handle stands for."""
-    memory = _mapped.get(handle.identity) or _opened(handle)
+    """Return the array in a part of a file that another process has."""
+    memory = _mapped.get(name) or _opened(os_pid, name)
     return np.ndarray(shape, dtype, memory, offset, strides)
 
 
-def _opened(handle: _Handle) -> _Memory:
-    """Map the file of another process."""
-    try:
-        descriptor = os.open(f"/proc/{handle.process}/fd/{handle.descriptor}", os.O_RDONLY)
-    except OSError as error:
-        raise StartError(
-            f"shared: process {os.getpid()} cannot open a shared array of process "
-            f"{handle.process} ({error.strerror}); keep the array until the run has ended, or pass "
-            f"it without bsplib.shared"
-        ) from None
-    try:
-        stat = os.fstat(descriptor)
-        if (stat.st_dev, stat.st_ino) != handle.identity:
+def _opened(os_pid: int, name: str, *, waits: bool = False) -> _Memory:
+    """Map the file of another process of this host.
+
+    Args:
+        os_pid: the process.
+        name: of the memory.
+        waits: the process may be about to make the file.
+    """
+    folder = f"/proc/{os_pid}/fd"
+    while True:
+        try:
+            numbers = os.listdir(folder)
+        except OSError as error:
             raise StartError(
-                f"shared: the memory of a shared array of process {handle.process} was freed "
-                f"before this process used it; keep the array until the run has ended"
+                f"shared: process {os.getpid()} cannot open a shared array of process "
+                f"{os_pid} ({error.strerror}); keep the array until the run has ended, or pass it "
+                f"without bsplib.shared"
+            ) from None
+        for number in numbers:
+            with contextlib.suppress(OSError):  # it was closed meanwhile
+                file = f"{folder}/{number}"
+                if os.readlink(file).startswith(f"/memfd:{_NAME}{name} "):
+                    return _complete(file, name, os_pid)
+        if not waits:
+            raise StartError(
+                f"shared: the memory of a shared array of process {os_pid} was freed before this "
+                f"process used it; keep the array until the run has ended"
             )
-        return _map(descriptor, handle)
+        time.sleep(_WAIT_S)
+
+
+def _complete(file: str, name: str, os_pid: int) -> _Memory:
+    """Map a file of another process.
+
+    Raises:
+        BlockingIOError: the process still writes it.
+    """
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        if not fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & fcntl.F_SEAL_WRITE:
+            raise BlockingIOError
+        return _map(descriptor, name, os_pid)
     finally:
         os.close(descriptor)

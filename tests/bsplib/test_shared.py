@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -101,8 +102,13 @@ def test_nobody_can_write_into_the_file_of_a_shared_array():
     from bsplib.running.shared import _memory_of  # noqa: PLC0415
 
     x = bsplib.shared(np.arange(3))
-    with pytest.raises(PermissionError):
-        os.pwrite(_memory_of(x).handle.descriptor, b"7", 0)
+    files = [Path("/proc/self/fd", number) for number in os.listdir("/proc/self/fd")]
+    open_files = [file for file in files if file.is_symlink()]
+    mine = [file for file in open_files if _memory_of(x).name in os.readlink(file)]
+    assert mine
+    for file in mine:
+        with pytest.raises(PermissionError):
+            os.pwrite(int(file.name), b"7", 0)
 
 
 def test_what_is_shared_already_is_not_copied():
@@ -157,10 +163,12 @@ def test_a_shared_array_that_is_dropped_before_its_run_is_an_error():
     x = bsplib.shared(np.arange(3))
     from bsplib.running.shared import _found, _memory_of  # noqa: PLC0415
 
-    handle = _memory_of(x).handle
+    memory = _memory_of(x)
+    place = memory.process, memory.name
+    del memory
     del x
     gc.collect()
-    late = functools.partial(_found, handle, (3,), np.dtype(int), 0, (8,))
+    late = functools.partial(_found, *place, (3,), np.dtype(int), 0, (8,))
     with pytest.raises(bsplib.StartError, match=r"shared: .*keep the array until the run has end"):
         bsplib.run(main, late, nprocs=2)
 
