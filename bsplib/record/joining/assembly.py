@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -383,15 +382,18 @@ def _outermost(calls: MpiCalls, pid: int) -> Stack:
 # -- traffic --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Bytes from stretches to or from partners."""
+_KEYS, _SUMS = ("direction", "partner", "record"), ("bytes", "messages")
+_ROW = np.dtype([(name, np.int64) for name in (*_KEYS, *_SUMS)])
+"""Bytes from a stretch to or from a partner."""
 
-    stretch: Ints
-    partner: Ints
-    size: Ints
-    messages: Ints
-    direction: Direction = Direction.OUT
+
+def _rows(
+    stretch: Ints, partner: Ints, size: Ints, messages: Any, direction: int = Direction.OUT
+) -> NDArray[np.void]:
+    rows = np.zeros(len(stretch), _ROW)
+    rows["record"], rows["partner"], rows["bytes"] = stretch, partner, size
+    rows["messages"], rows["direction"] = messages, direction
+    return rows
 
 
 class _Traffic:
@@ -413,45 +415,26 @@ class _Traffic:
             *self._of_windows(),
             self._of_targets(),
         ]
-        stretch, partner, size, count, direction = (
-            np.concatenate(column)
-            for column in zip(
-                *(
-                    (
-                        each.stretch,
-                        each.partner,
-                        each.size,
-                        each.messages,
-                        np.full(len(each.stretch), each.direction),
-                    )
-                    for each in found
-                ),
-                strict=True,
-            )
+        rows = np.concatenate(found)
+        rows = rows[(rows["record"] >= 0) & (rows["partner"] != NO_PROCESS)]
+        own = rows["partner"] == self._laid.pid[rows["record"]]
+        size, count = (
+            np.bincount(rows["record"][own], rows[name][own], len(self._laid.pid)).astype(np.int64)
+            for name in _SUMS
         )
-        kept = (stretch >= 0) & (partner != NO_PROCESS)
-        stretch, partner, size, count, direction = (
-            column[kept] for column in (stretch, partner, size, count, direction)
-        )
-        own = partner == self._laid.pid[stretch]
-        total = len(self._laid.pid)
-        to_self = tuple(
-            np.bincount(stretch[own], amount[own], total).astype(np.int64)
-            for amount in (size, count)
-        )
-        keys = np.stack([direction[~own], partner[~own], stretch[~own]])
-        number = distinct_numbers(keys)
-        rows = np.zeros(int(number.max(initial=-1)) + 1, TRAFFIC)
-        for name, values in zip(("direction", "partner", "record"), keys, strict=True):
-            rows[name][number] = values
-        np.add.at(rows["bytes"], number, size[~own])
-        np.add.at(rows["messages"], number, count[~own])
-        return rows, (to_self[0], to_self[1])
+        rows = rows[~own]
+        number = distinct_numbers(np.stack([rows[name] for name in _KEYS]))
+        traffic = np.zeros(int(number.max(initial=-1)) + 1, TRAFFIC)
+        for name in _KEYS:
+            traffic[name][number] = rows[name]
+        for name in _SUMS:
+            np.add.at(traffic[name], number, rows[name])
+        return traffic, (size, count)
 
-    def _of_messages(self, messages: Messages) -> _Rows:
+    def _of_messages(self, messages: Messages) -> NDArray[np.void]:
         source, _ = ends_of_messages(self._ends, messages)
         stretch = self._laid.ends_of(source, messages.source)
-        return _Rows(stretch, messages.target, messages.size, np.ones_like(stretch))
+        return _rows(stretch, messages.target, messages.size, 1)
 
     def _stretch_of_part(self, collectives: Collectives, parts: Ints) -> Ints:
         """Return the stretches that parts of collectives end."""
@@ -460,13 +443,13 @@ class _Traffic:
         pid = self._calls.pid[collectives.begin[parts]]
         return self._laid.ends_of(np.where(end >= 0, found, -1), pid)
 
-    def _of_collectives(self, collectives: Collectives) -> _Rows:
+    def _of_collectives(self, collectives: Collectives) -> NDArray[np.void]:
         flow = flows(self._calls, collectives)
         partner = self._calls.pid[collectives.begin[flow.target]]
         stretch = self._stretch_of_part(collectives, flow.source)
-        return self._carried(_Rows(stretch, partner, flow.size, flow.messages))
+        return self._carried(_rows(stretch, partner, flow.size, flow.messages))
 
-    def _by_partner(self, collectives: Collectives) -> _Rows:
+    def _by_partner(self, collectives: Collectives) -> NDArray[np.void]:
         """Return the bytes of collectives whose calls name them by partner."""
         calls = self._calls
         part_of = np.full(len(calls.role) + 1, -1, np.int64)
@@ -477,9 +460,9 @@ class _Traffic:
         rows = rows[named & (part_of[rows["event"]] >= 0)]
         stretch = self._stretch_of_part(collectives, part_of[rows["event"]])
         partner = rows["partner"].astype(np.int64)
-        return self._carried(_Rows(stretch, partner, rows["bytes_out"], np.ones_like(stretch)))
+        return self._carried(_rows(stretch, partner, rows["bytes_out"], 1))
 
-    def _of_windows(self) -> list[_Rows]:
+    def _of_windows(self) -> list[NDArray[np.void]]:
         """Return what was put and got, at the end of the stretch in which that was called."""
         calls, found = self._calls, []
         for direction, roles, size in (
@@ -488,21 +471,20 @@ class _Traffic:
         ):
             at = np.flatnonzero(np.isin(calls.role, roles))
             stretch = self._laid.ends_of(self._ends.after(at, calls.pid[at]), calls.pid[at])
-            rows = _Rows(stretch, calls.partner[at], size[at], np.ones_like(at), direction)
+            rows = _rows(stretch, calls.partner[at], size[at], 1, direction)
             found.append(self._carried(rows))
         return found
 
-    def _of_targets(self) -> _Rows:
+    def _of_targets(self) -> NDArray[np.void]:
         """Return the empty messages by which Lock, Unlock and Flush ask for an answer."""
         calls, ends = self._calls, self._ends
         asking = np.flatnonzero(calls.role[ends.call] == Role.TARGET)
-        nothing = np.zeros_like(asking)
         partner = calls.partner[ends.call[asking]]
-        return _Rows(self._laid.of_end[asking], partner, nothing, nothing + 1)
+        return _rows(self._laid.of_end[asking], partner, np.zeros_like(asking), 1)
 
-    def _carried(self, rows: _Rows) -> _Rows:
+    def _carried(self, rows: NDArray[np.void]) -> NDArray[np.void]:
         """Move rows whose partner is not in the group of their stretch to one where it is."""
-        stretch = rows.stretch.copy()
+        stretch = rows["record"]
         of_end = np.full(len(self._laid.pid), ALL, np.int64)
         of_end[self._laid.of_end] = self._ends.processes
         of_all = np.flatnonzero(of_end <= ALL)
@@ -511,7 +493,7 @@ class _Traffic:
             sets, nprocs = self._ends.sets, self._calls.nprocs
             sizes = [len(members) for members in sets]
             members = np.repeat(np.arange(len(sets)), sizes) * nprocs + np.concatenate(sets)
-            wanted = of_end[stretch[inside]] * nprocs + rows.partner[inside]
-            outside = inside[~np.isin(wanted, members) | (rows.partner[inside] < 0)]
+            wanted = of_end[stretch[inside]] * nprocs + rows["partner"][inside]
+            outside = inside[~np.isin(wanted, members) | (rows["partner"][inside] < 0)]
             stretch[outside] = of_all[np.searchsorted(of_all, stretch[outside])]
-        return _Rows(stretch, rows.partner, rows.size, rows.messages, rows.direction)
+        return rows

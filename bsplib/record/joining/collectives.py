@@ -7,7 +7,6 @@ one, where the call returns that completed it.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,98 +68,30 @@ def _ends(calls: MpiCalls, begin: Ints) -> Ints:
 
 def _waits(calls: MpiCalls, begin: Ints, number: Ints, since: Ints) -> tuple[Ints, Ints]:
     """Return until when each process waits in a collective, and for whom."""
-    until, culprit = since.copy(), calls.pid[begin].copy()
-    bounds = np.append(np.flatnonzero(np.diff(number, prepend=-1)), len(number))
-    role = calls.role[begin]
-    last = _last_of(number, since)
-    for kind, rule in _RULES.items():
-        rows = np.flatnonzero(role == kind)
-        if len(rows):
-            rule(_Parts(calls, begin, number, since, until, culprit, last, bounds), rows)
-    return until, culprit
-
-
-@dataclass
-class _Parts:
-    """What the rules of waiting need."""
-
-    calls: MpiCalls
-    begin: Ints
-    number: Ints
-    since: Ints
-    until: Ints
-    culprit: Ints
-    last: Ints
-    """For each collective the part that began last."""
-    bounds: Ints
-
-    def wait(self, rows: Ints, part: Ints) -> None:
-        """Let parts wait for others, where these began later."""
-        later = self.since[part] > self.since[rows]
-        rows, part = rows[later], part[later]
-        self.until[rows] = self.since[part]
-        self.culprit[rows] = self.calls.pid[self.begin[part]]
-
-
-def _last_of(number: Ints, since: Ints) -> Ints:
+    role, pid, partner = calls.role[begin], calls.pid[begin], calls.partner[begin]
+    needed = np.arange(len(begin))
+    """The part that each part needs last."""
     order = np.lexsort((since, number))
-    ends = np.append(np.flatnonzero(np.diff(number[order])), len(order) - 1)
-    return order[ends] if len(order) else order
-
-
-def _for_all(parts: _Parts, rows: Ints) -> None:
-    parts.wait(rows, parts.last[parts.number[rows]])
-
-
-def _for_the_root(parts: _Parts, rows: Ints) -> None:
-    calls = parts.calls
-    is_root = calls.partner[parts.begin] == calls.pid[parts.begin]
-    root = np.full(len(parts.last), -1, np.int64)
-    root[parts.number[is_root]] = np.flatnonzero(is_root)
-    known = root[parts.number[rows]] >= 0
-    parts.wait(rows[known], root[parts.number[rows[known]]])
-
-
-def _as_the_root(parts: _Parts, rows: Ints) -> None:
-    calls = parts.calls
-    roots = rows[calls.partner[parts.begin[rows]] == calls.pid[parts.begin[rows]]]
-    _for_all(parts, roots)
-
-
-def _for_lower_ranks(parts: _Parts, rows: Ints) -> None:
-    calls = parts.calls
-    for number in np.unique(parts.number[rows]).tolist():
-        mine = np.arange(parts.bounds[number], parts.bounds[number + 1])
-        members = calls.comms[int(calls.comm[parts.begin[mine[0]]])].members
+    last = order[np.searchsorted(number[order], number, side="right") - 1]
+    root = np.full(int(number.max(initial=-1)) + 1, -1, np.int64)
+    root[number[partner == pid]] = np.flatnonzero(partner == pid)
+    to_last = (role == Role.ALL) | ((role == Role.TO_ROOT) & (partner == pid))
+    from_root = (role == Role.FROM_ROOT) & (root[number] >= 0)
+    needed[to_last], needed[from_root] = last[to_last], root[number[from_root]]
+    for each in np.unique(number[role == Role.PREFIX]).tolist():
+        mine = np.arange(*np.searchsorted(number, [each, each + 1]))
+        members = calls.comms[int(calls.comm[begin[mine[0]]])].members
         rank = {pid: rank for rank, pid in enumerate(members)}
-        mine = mine[np.argsort([rank[pid] for pid in calls.pid[parts.begin[mine]].tolist()])]
-        highest = np.maximum.accumulate(parts.since[mine])
-        latest = np.maximum.accumulate(
-            np.where(parts.since[mine] == highest, np.arange(len(mine)), 0)
-        )
-        parts.wait(mine, mine[latest])
-
-
-def _for_neighbours(parts: _Parts, rows: Ints) -> None:
-    """Let processes wait for those from which they receive bytes, by the rows by partner."""
-    calls = parts.calls
-    received: defaultdict[int, list[int]] = defaultdict(list)
-    events = calls.parts[calls.parts["bytes_in"] > 0]
-    for event, partner in zip(events["event"].tolist(), events["partner"].tolist(), strict=True):
-        received[event].append(partner)
-    for row in rows.tolist():
-        wanted = received.get(int(parts.begin[row]), [])
-        mine = np.arange(parts.bounds[parts.number[row]], parts.bounds[parts.number[row] + 1])
-        others = mine[np.isin(calls.pid[parts.begin[mine]], wanted)]
+        mine = mine[np.argsort([rank[pid] for pid in pid[mine].tolist()])]
+        is_latest = since[mine] == np.maximum.accumulate(since[mine])
+        needed[mine] = mine[np.maximum.accumulate(np.where(is_latest, np.arange(len(mine)), 0))]
+    got = calls.parts[calls.parts["bytes_in"] > 0]
+    got = got[np.argsort(got["event"], kind="stable")]
+    for part in np.flatnonzero(role == Role.NEIGHBOURS).tolist():
+        first, stop = np.searchsorted(got["event"], [begin[part], begin[part] + 1])
+        mine = np.arange(*np.searchsorted(number, [number[part], number[part] + 1]))
+        others = mine[np.isin(pid[mine], got["partner"][first:stop])]
         if len(others):
-            latest = others[parts.since[others].argmax()]
-            parts.wait(np.array([row]), np.array([latest]))
-
-
-_RULES = {
-    Role.ALL: _for_all,
-    Role.FROM_ROOT: _for_the_root,
-    Role.TO_ROOT: _as_the_root,
-    Role.PREFIX: _for_lower_ranks,
-    Role.NEIGHBOURS: _for_neighbours,
-}
+            needed[part] = others[since[others].argmax()]
+    later = since[needed] > since
+    return np.where(later, since[needed], since), np.where(later, pid[needed], pid)
