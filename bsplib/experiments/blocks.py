@@ -11,7 +11,8 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from contextlib import nullcontext
+from typing import Any
 
 from bsplib.errors import UsageError
 
@@ -73,39 +74,8 @@ def _listed(members: Sequence[int]) -> list[int] | str:
     return str(members) if isinstance(members, range) else [*members]
 
 
-class _Off:
-    """Measures nothing."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
-OFF = _Off()
+OFF = nullcontext()
 """The block where a run is not recorded."""
-
-
-class Counted(Protocol):
-    """What counts the supersteps of a group."""
-
-    @property
-    def superstep(self) -> int:
-        """The present one."""
-
-
-class Timed(Protocol):
-    """A group as far as a block needs it."""
-
-    @property
-    def _engine(self) -> Counted:
-        """Counts its supersteps."""
-
-    def time(self) -> float:
-        """Return the seconds since the run began."""
 
 
 class ExperimentBlock:
@@ -114,7 +84,7 @@ class ExperimentBlock:
     def __init__(
         self,
         passages: Passages,
-        group: Timed,
+        group: Any,
         block: tuple[str, str, Sequence[int]],
         values: dict[str, float],
     ) -> None:
