@@ -69,20 +69,20 @@ from bsplib.errors import AbortError, ArgumentError, UsageError
 from bsplib.experiments.blocks import OFF, ExperimentBlock, check, values_of
 from bsplib.primitives import (
     arrays,
+    collective_mail,
     combinations,
     ending,
     exchanges,
     mailbox,
+    oblivious,
     other_names,
     remote,
     subgroups,
 )
-from bsplib.primitives.declined import DeclinedCalls
-from bsplib.primitives.state import Declined, GroupRecording, GroupState, Terms
+from bsplib.primitives.state import GroupRecording, GroupState, Terms
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 _Destination = TypeVar("_Destination", bound=NDArray[Any])
-_DECLINED = DeclinedCalls()
 
 
 def _is_time(seconds: object) -> bool:
@@ -166,10 +166,9 @@ class Group(GroupState):
         terms: Terms,
         parent: Group | None = None,
         recording: GroupRecording | None = None,
-        declined: Declined = _DECLINED,
         place: tuple[int, Sequence[int]] = (0, ()),
     ) -> None:
-        super().__init__(port, terms, parent, recording, declined, place)
+        super().__init__(port, terms, parent, recording, place)
 
     # -- registered arrays --------------------------------------------------------------
 
@@ -182,6 +181,24 @@ class Group(GroupState):
     array = arrays.array
     scope = arrays.scope
     on = remote.on
+
+    # -- what the engine declines, with every check there is ------------------------------
+
+    _put = remote.put_slowly
+    _get = remote.get_slowly
+    _put_at = remote.put_at
+    _get_at = remote.get_at
+    _send = mailbox.send_slowly
+    _move = mailbox.move
+    _hpmove = mailbox.hpmove
+    _decode = mailbox.decode
+    _check_oblsync = oblivious.check_oblsync
+    _oblsync = oblivious.oblsync
+    _check_call = collective_mail.check_call
+    _send_value = collective_mail.send_value
+    _own_value = combinations.own_value
+    _wire = combinations.wire
+    _take_values = combinations.take_values
 
     # -- messages, beside what the engine does ------------------------------------------
 

@@ -98,9 +98,9 @@ class Port(ABC):
     meeting: Meeting
     """The meetings of the group, by which supersteps end."""
     staging: Any
-    """What the core tells that a superstep with staged values ends, and asks itself for memory
-    where all processes share it: see :class:`bsplib.core.protocols.Staging`. Without shared memory
-    this port."""
+    """What the core tells by ``end_superstep`` that a superstep with staged values ends, and asks
+    itself for memory where all processes share it: ``reserve(nbytes, message=False)`` returns the
+    byte at which a value can be staged. Without shared memory this port."""
     clock: Clock | None = None
     """The clock of this process where its time is virtual."""
     now: Callable[[], int] = time.perf_counter_ns

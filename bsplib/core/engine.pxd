@@ -39,7 +39,7 @@ cdef class Engine:
     cdef readonly SendBuffer send_buffer
     cdef readonly Arrivals arrivals
     cdef readonly Queue queue
-    cdef object slow_path, staging, checks
+    cdef object slow_path, staging
     cdef word most_in_buffer
     cdef readonly Py_ssize_t superstep
     cdef readonly object unusable

@@ -4,9 +4,12 @@ A group has one engine. :mod:`bsplib.core.calls` passes the calls of a program o
 
 Every transfer becomes an entry in a :class:`~bsplib.core.entries.SendBuffer`. Where it is
 simple, such as contiguous values of the right dtype for an array that has been named before, the
-engine makes the entry. It declines everything else: then :mod:`bsplib.primitives` checks the
-call, raises all errors, and makes the entry. The methods named ``_..._quickly`` return whether they
-have taken a transfer. If not, they have collected nothing.
+engine makes the entry. It declines everything else: then a method of the group checks the call,
+raises all errors, and makes the entry (:mod:`bsplib.primitives`). The methods named
+``_..._quickly`` return whether they have taken a transfer. If not, they have collected nothing.
+
+The engine does not know the group that has it: each call brings the group. So there is no circle of
+references that would keep the arrays of a run alive.
 
 A superstep ends by a :class:`~bsplib.core.meeting.Meeting`, after which each process finds the
 entries that others have for it, its :class:`~bsplib.core.entries.Arrivals`, and delivers them in
@@ -38,7 +41,6 @@ from bsplib.core.known_arrays import KnownArray, StridedView
 from bsplib.core.life import RESTING, USABLE
 from bsplib.core.meeting import Meeting
 from bsplib.core.observed import RecordingObserver
-from bsplib.core.protocols import Checks, SlowPath
 from bsplib.core.queue import CollectiveTag
 from bsplib.core.reading import Reading
 from bsplib.directions import Direction
@@ -104,8 +106,7 @@ class Engine:
         nprocs: number of processes of the group.
         meeting: the meetings of the group.
         send_buffer: for the entries of this process.
-        slow_path: what the primitives do in a superstep.
-        checks: the calls that are declined.
+        slow_path: the ``Supersteps`` of the group: what is needed rarely in a superstep.
         checks_all: every transfer is declined, to be checked.
     """
 
@@ -115,8 +116,7 @@ class Engine:
         nprocs: int,
         meeting: Meeting,
         send_buffer: SendBuffer,
-        slow_path: SlowPath,
-        checks: Checks,
+        slow_path: Any,
         checks_all: bool,
     ) -> None:
         self.pid = pid
@@ -125,7 +125,6 @@ class Engine:
         self.send_buffer = send_buffer
         self.slow_path = slow_path
         self.staging = slow_path.staging
-        self.checks = checks
         self.most_in_buffer = _MOST_SHARED if meeting.shares_memory else _MOST_PRIVATE
         self.superstep = 0
         self.life = USABLE
@@ -194,9 +193,9 @@ class Engine:
         try:
             place = dst if at is None else self._view_at(dst, at) if offset is None else None
             if place is None or not self._put_quickly(pid, src, place, offset):
-                self.checks.put(bsp, "put", pid, src, dst, offset, at)
+                bsp._put("put", pid, src, dst, offset, at)
         except BspError as error:
-            self.checks.fail(bsp, error)
+            bsp._fail(error)
         finally:
             self.end_call()
         return 0
@@ -206,9 +205,9 @@ class Engine:
         try:
             place = dst if at is None else self._view_at(dst, at) if offset is None else None
             if place is None or not self._hpput_quickly(pid, src, place, offset):
-                self.checks.put(bsp, "hpput", pid, src, dst, offset, at)
+                bsp._put("hpput", pid, src, dst, offset, at)
         except BspError as error:
-            self.checks.fail(bsp, error)
+            bsp._fail(error)
         finally:
             self.end_call()
         return 0
@@ -221,9 +220,9 @@ class Engine:
                 into = self._get_into(pid, place, dst, offset, at_any_time=False)
                 if into is not None:
                     return into
-            return self.checks.get(bsp, "get", pid, src, dst, offset, at, count)
+            return bsp._get("get", pid, src, dst, offset, at, count)
         except BspError as error:
-            self.checks.fail(bsp, error)
+            bsp._fail(error)
         finally:
             self.end_call()
 
@@ -237,32 +236,32 @@ class Engine:
                 into = self._get_into(pid, src, dst, offset, at_any_time=True)
                 if into is not None:
                     return into
-            return self.checks.get(bsp, "hpget", pid, src, dst, offset, at, count)
+            return bsp._get("hpget", pid, src, dst, offset, at, count)
         except BspError as error:
-            self.checks.fail(bsp, error)
+            bsp._fail(error)
         finally:
             self.end_call()
 
     def put_at(self, bsp: Any, pids: Any, indices: Any, values: Any, dst: Any, op: Any) -> int:
         if this_thread() != self.quick:
-            self.checks.check_usable(bsp, "put_at")
+            bsp._check_usable("put_at")
         self.begin_call()
         try:
-            self.checks.put_at(bsp, pids, indices, values, dst, op)
+            bsp._put_at(pids, indices, values, dst, op)
         except BspError as error:
-            self.checks.fail(bsp, error)
+            bsp._fail(error)
         finally:
             self.end_call()
         return 0
 
     def get_at(self, bsp: Any, pids: Any, indices: Any, src: Any, out: Any) -> Any:
         if this_thread() != self.quick:
-            self.checks.check_usable(bsp, "get_at")
+            bsp._check_usable("get_at")
         self.begin_call()
         try:
-            return self.checks.get_at(bsp, pids, indices, src, out)
+            return bsp._get_at(pids, indices, src, out)
         except BspError as error:
-            self.checks.fail(bsp, error)
+            bsp._fail(error)
         finally:
             self.end_call()
 
@@ -270,16 +269,16 @@ class Engine:
         self.begin_call()
         try:
             if not self.send_quickly(pid, payload, tag):
-                self.checks.send(bsp, pid, payload, tag)
+                bsp._send(pid, payload, tag)
         except BspError as error:
-            self.checks.fail(bsp, error)
+            bsp._fail(error)
         finally:
             self.end_call()
         return 0
 
     def messages(self, bsp: Any) -> Any:
         if this_thread() != self.quick:
-            self.checks.check_usable(bsp, "messages")
+            bsp._check_usable("messages")
         self.begin_call()
         try:
             return Reading(self, bsp)
@@ -288,19 +287,19 @@ class Engine:
 
     def move(self, bsp: Any) -> Any:
         if this_thread() != self.quick:
-            self.checks.check_usable(bsp, "move")
+            bsp._check_usable("move")
         self.begin_call()
         try:
-            return self.checks.move(bsp)
+            return bsp._move()
         finally:
             self.end_call()
 
     def hpmove(self, bsp: Any) -> Any:
         if this_thread() != self.quick:
-            self.checks.check_usable(bsp, "hpmove")
+            bsp._check_usable("hpmove")
         self.begin_call()
         try:
-            return self.checks.hpmove(bsp)
+            return bsp._hpmove()
         finally:
             self.end_call()
 
@@ -308,7 +307,7 @@ class Engine:
         self._stop_clock()
         try:
             if this_thread() != self.quick:
-                self.checks.check_usable(bsp, "sync")
+                bsp._check_usable("sync")
             return self.end(bsp, _SYNC)
         finally:
             self._run_clock()
@@ -317,10 +316,10 @@ class Engine:
         self._stop_clock()
         try:
             if this_thread() != self.quick:
-                self.checks.check_usable(bsp, "oblsync")
-            number = self.checks.check_oblsync(bsp, n)
+                bsp._check_usable("oblsync")
+            number = bsp._check_oblsync(n)
             superstep, stamp = self.superstep, self._arrive()
-            self.checks.oblsync(bsp, number, stamp)
+            bsp._oblsync(number, stamp)
             return self._delivered(_OBLSYNC, superstep)
         finally:
             self._run_clock()
@@ -765,7 +764,7 @@ class Engine:
             else:
                 meeting.end_superstep()
         except BaseException as error:  # noqa: BLE001  # a signal's, too: others may have gone on
-            self.checks.fail_for_good(bsp, error)
+            bsp._fail_for_good(error)
         self.next_superstep()
         return self._delivered(kind, superstep) if self.is_observed else 0
 

@@ -59,7 +59,6 @@ from bsplib.core.kinds import (
     STRIDED,
 )
 from bsplib.core.meeting import Meeting
-from bsplib.core.protocols import SlowPath
 from bsplib.core.queue import Queue
 from bsplib.sync_kinds import KIND_BITS
 
@@ -392,12 +391,12 @@ class Arrivals:
         pid: this process.
         nprocs: number of processes of the group.
         meeting: has brought them.
-        slow_path: writes puts to places that are not contiguous here.
+        slow_path: the ``Supersteps`` of the group: writes puts to places that are not contiguous here.
         most_in_buffer: bytes up to which values are copied into send buffers.
     """
 
     def __init__(
-        self, pid: int, nprocs: int, meeting: Meeting, slow_path: SlowPath, most_in_buffer: int
+        self, pid: int, nprocs: int, meeting: Meeting, slow_path: Any, most_in_buffer: int
     ) -> None:
         self.queue = Queue()
         """The messages that the program can read."""

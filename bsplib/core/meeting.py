@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from array import array as numbers
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 try:
     import cython
@@ -67,28 +67,6 @@ _PAUSE = 64
 programs takes ten times as long."""
 
 
-class MeetingOwner(Protocol):
-    """What a meeting leaves to the backend, since it is needed rarely."""
-
-    def prepare(self) -> None:
-        """Enter the group before the first post, and look at late posts."""
-
-    def find_others(self) -> None:
-        """Wait until all others have entered the group, and call ``know``."""
-
-    def wait_for(self, pid: int, cell: int, floor: int) -> None:
-        """Wait until another process has posted; raise if it never will."""
-
-    def apart(self, pid: int) -> Exception:
-        """Return the error for a process whose post belongs to a later meeting."""
-
-    def after_posts(self) -> None:
-        """Look at what only some meetings have to do when all have posted."""
-
-    def map_byte(self, byte: int) -> int:
-        """Map the window of a byte of the segment; return the address of the byte."""
-
-
 class Meeting:
     """The meetings of a group, as one of its processes sees them."""
 
@@ -96,7 +74,7 @@ class Meeting:
         self.shares_memory = False
         """The processes read the entries, and the staged values, of each other where they are."""
         self.has_staged = False
-        """The end of this superstep is told to ``SlowPath.staging``, which tells the meeting."""
+        """The end of this superstep is told to ``Port.staging``, which tells the meeting."""
         self.superstep = 1
         self.released = 0
         """When the last process came to the last meeting that had a stamp, in ns on the clock of
@@ -275,12 +253,12 @@ class SharedMeeting(Meeting):
         pid: this process.
         nprocs: number of processes.
         nareas: areas of the segment: processes of the run.
-        owner: does what is rare.
+        owner: the ``ShmPort`` of the group: does what is rare.
         waiter: of this process.
     """
 
     def __init__(
-        self, pid: int, nprocs: int, nareas: int, owner: MeetingOwner, waiter: Waiter
+        self, pid: int, nprocs: int, nareas: int, owner: Any, waiter: Waiter
     ) -> None:
         Meeting.__init__(self)
         self.shares_memory = True

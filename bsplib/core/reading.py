@@ -50,7 +50,7 @@ class Reading:
     def __len__(self) -> int:
         if this_thread() != self._engine.quick:
             # The group has another engine where it was left, and opened again.
-            self._engine.checks.check_usable(self._bsp, "messages", self._engine)
+            self._bsp._check_usable("messages", self._engine)
         return len(self._queue.messages) - self._queue.next
 
     def __getitem__(self, position: Any) -> Any:
@@ -77,4 +77,4 @@ class Reading:
                     return source, tag, np.ndarray(form[1], dtype, content)
                 if dtype is not None:
                     return source, tag, new_array(form[1], dtype, content)
-        return self._engine.checks.decode(self._bsp, message)
+        return self._bsp._decode(message)

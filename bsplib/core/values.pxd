@@ -36,7 +36,6 @@ cpdef bint may_overlap(object one, object other) except -1
 
 cdef class Values:
     cdef Engine _engine
-    cdef object _slow
     cdef Clock _clock
     cdef readonly Py_ssize_t began
     cdef readonly dict recipes

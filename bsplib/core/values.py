@@ -2,13 +2,13 @@
 
 A collective (:mod:`bsplib.primitives.exchanges`, :mod:`bsplib.primitives.combinations`) sends
 messages and ends supersteps like any program. This module does what has to be done for each of
-its values. It takes what is frequent and simple, and declines everything else; then the collective
-checks the value, and raises the error if there is one.
+its values. It takes what is frequent and simple, and declines everything else; then the collective,
+or a method of the group, checks the value, and raises the error if there is one.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -238,37 +238,16 @@ def may_overlap(one: Any, other: Any) -> bool:
     return np.may_share_memory(one, other)
 
 
-class SlowValues(Protocol):
-    """What collectives do with a value that is declined."""
-
-    def check_call(self, bsp: Any, operation: str, root: Any, /) -> int:
-        """Return the root of a collective; raise if this process may not take part in it now."""
-
-    def send_value(self, bsp: Any, to: int, value: Any, tag: Any, /) -> None:
-        """Send a value to one process."""
-
-    def own_value(self, bsp: Any, recipe: Recipe, value: Any, /) -> Any:
-        """Return the own value as it is at the call, in memory of its own."""
-
-    def wire(self, recipe: Recipe, value: Any, /) -> Any:
-        """Return a value in the form in which it is sent."""
-
-    def take_values(self, bsp: Any, recipe: Recipe, sources: Any, place: int, own: Any, /) -> Any:
-        """Take the values that have come from processes."""
-
-
 class Values:
     """Sends the values of collectives, and takes those that have come.
 
     Args:
         engine: of the group.
-        slow: takes what is declined.
         clock: of this process where its time is virtual: combining values is computation.
     """
 
-    def __init__(self, engine: Engine, slow: SlowValues, clock: Clock | None) -> None:
+    def __init__(self, engine: Engine, clock: Clock | None) -> None:
         self._engine = engine
-        self._slow = slow
         self._clock = clock
         self.began = 0
         """The superstep in which the last collective began."""
@@ -376,8 +355,8 @@ class Values:
                 own = self._as_sent(value) if sources else copied(value)
         else:
             if not (type(value) is float or type(value) is int or type(value) is _FLOAT64):
-                own = self._slow.own_value(bsp, recipe, value)
-                value = self._slow.wire(recipe, own)
+                own = bsp._own_value(recipe, value)
+                value = bsp._wire(recipe, own)
             self.send_all(bsp, receivers, value, recipe.tag)
         self._engine.sync(bsp)
         return self.operands(bsp, recipe, sources, place, own)
@@ -388,7 +367,7 @@ class Values:
             recipe.operation, recipe.shape, sources, place, own, recipe.fold.elementwise
         )
         if values is None:
-            values = self._slow.take_values(bsp, recipe, sources, place, own)
+            values = bsp._take_values(recipe, sources, place, own)
         return values
 
     def root_of(self, bsp: Any, operation: str, root: Any) -> int:
@@ -399,7 +378,7 @@ class Values:
             number = -1
         if 0 <= number < self._engine.nprocs:
             return number
-        checked: int = self._slow.check_call(bsp, operation, root)
+        checked: int = bsp._check_call(operation, root)
         return checked
 
     # -- sending ------------------------------------------------------------------------------
@@ -483,9 +462,9 @@ class Values:
             if not self._send_all_quickly(receivers, value, tag):
                 for to in receivers:
                     if not self._engine.send_quickly(to, value, tag):
-                        self._slow.send_value(bsp, to, value, tag)
+                        bsp._send_value(to, value, tag)
         except BspError as error:
-            self._engine.checks.fail(bsp, error)
+            bsp._fail(error)
         finally:
             self._engine.end_call()
 

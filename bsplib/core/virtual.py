@@ -8,7 +8,7 @@ and wakes the others. They find the entries of each other by their addresses.
 from __future__ import annotations
 
 from array import array as numbers
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -39,28 +39,6 @@ Get = tuple[Any, int, int, int, Any]
 
 Transfer = tuple[int, int, int, int, int]
 """Caller, partner, direction, bytes, and how many transfers."""
-
-
-class VirtualOwner(Protocol):
-    """What a meeting leaves to the backend: all that is rare."""
-
-    def check_current(self) -> None:
-        """Raise unless this virtual processor is the one that runs."""
-
-    def prepare(self) -> None:
-        """Look at late posts of oblivious supersteps, before a post."""
-
-    def price(self) -> int:
-        """Return the price in ns of a superstep in which something is transferred."""
-
-    def price_of_nothing(self) -> int:
-        """Return the price in ns of a superstep in which nothing is transferred."""
-
-    def after_posts(self) -> None:
-        """Look again at groups that this process has left, when all have posted."""
-
-    def check_together(self) -> None:
-        """Raise: not all processes have come here after the same number of supersteps."""
 
 
 class Gathering:
@@ -102,7 +80,7 @@ class VirtualMeeting(Meeting):
         process: this virtual processor.
         clock: its clock, which is paused whenever a method of this class is called.
         rounds: the order in which virtual processors run.
-        owner: does what is rare.
+        owner: the ``SimPort`` of the group: does what is rare.
         place: where a process is that waits for this meeting, as text for errors.
     """
 
@@ -113,7 +91,7 @@ class VirtualMeeting(Meeting):
         process: Process,
         clock: Clock,
         rounds: Rounds,
-        owner: VirtualOwner,
+        owner: Any,
         place: str,
     ) -> None:
         Meeting.__init__(self)

@@ -499,7 +499,7 @@ def own_value(bsp: GroupState, recipe: Recipe, value: Any) -> Any:
     return value if recipe.fold.ufunc else own_copy(bsp, recipe.operation, value)
 
 
-def wire(recipe: Recipe, value: Any) -> Any:
+def wire(_: GroupState, recipe: Recipe, value: Any) -> Any:
     """Return a value in the form in which it is sent."""
     if recipe.shape == SCALARS and type(value) not in (float, int):
         return operations.to_wire(value)

@@ -17,8 +17,7 @@ from bsplib.core.calls import Calls
 from bsplib.core.engine import Engine
 from bsplib.core.entries import SendBuffer
 from bsplib.core.life import CLOSED, OVER
-from bsplib.core.protocols import Checks
-from bsplib.core.values import SlowValues, Values
+from bsplib.core.values import Values
 from bsplib.errors import (
     BspError,
     CheckWarning,
@@ -81,10 +80,6 @@ class GroupRecording(Protocol):
         """
 
 
-class Declined(Checks, SlowValues, Protocol):
-    """What the engine declines, and what the core does not know of the values of collectives."""
-
-
 class GroupState(Calls):
     """The state of a group in one of its processes, and the checks that read it.
 
@@ -93,7 +88,6 @@ class GroupState(Calls):
         terms: of the run.
         parent: the group that this one is a sub-group of; None for the whole run.
         recording: of the group; None where nothing is recorded.
-        declined: takes the calls that the engine declines.
         place: of a sub-group: its number in the partition, and its processes in the parent.
     """
 
@@ -103,7 +97,6 @@ class GroupState(Calls):
         terms: Terms,
         parent: GroupState | None,
         recording: GroupRecording | None,
-        declined: Declined,
         place: tuple[int, Sequence[int]],
     ) -> None:
         self._port = port
@@ -114,8 +107,6 @@ class GroupState(Calls):
         """The group that was partitioned or split into this one; None for the whole run."""
         self._recording = recording
         """The records of the group; None where nothing is recorded."""
-        self._declined = declined
-        """Takes the calls that the engine declines."""
         self._place = place
         """With which the parent opens this sub-group again."""
         self._pid = port.pid
@@ -140,8 +131,8 @@ class GroupState(Calls):
         """The sub-group that is open. Set by partition and split, cleared by done."""
         self._partitions = 0
         """How often the group was partitioned or split so far."""
-        super().__init__(self._new_engine(declined))
-        self._values = Values(self._engine, declined, port.clock)
+        super().__init__(self._new_engine())
+        self._values = Values(self._engine, port.clock)
         """Sends and takes the values of collectives."""
 
     def _new_watch(self) -> Watch:
@@ -164,11 +155,11 @@ class GroupState(Calls):
             self._fail_for_good,
         )
 
-    def _new_engine(self, checks: Checks) -> Engine:
+    def _new_engine(self) -> Engine:
         port, recording = self._port, self._recording
         buffer = SendBuffer(port.pid, port.nprocs, port.send_buffer_memory())
-        others = (self._supersteps, checks, self._terms.check)
-        engine = Engine(port.pid, port.nprocs, port.meeting, buffer, *others)
+        others = (buffer, self._supersteps, self._terms.check)
+        engine = Engine(port.pid, port.nprocs, port.meeting, *others)
         recorder = None if recording is None else recording.observer
         engine.observe(port.clock, recorder, self._checking)
         return engine

@@ -212,7 +212,7 @@ def _opened(bsp: _Group, index: int, pids: Sequence[int]) -> tuple[Any, ...]:
     recording, engine = bsp._recording, bsp._engine
     if recording is not None:
         recording = recording.of_subgroup(engine, port, bsp._partitions, index)
-    return port, bsp._terms, bsp, recording, bsp._declined, (index, pids)
+    return port, bsp._terms, bsp, recording, (index, pids)
 
 
 def _leave(bsp: GroupState) -> None:

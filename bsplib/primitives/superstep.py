@@ -41,7 +41,7 @@ _KIND_WORDS = {
 class Supersteps:
     """What the engine of a group leaves to others, since it is needed rarely.
 
-    See :class:`bsplib.core.protocols.SlowPath` for the methods that the engine calls.
+    It does not hold the engine, which gives itself where it is needed.
 
     Args:
         port: the process's connection to the others of the group.
@@ -95,7 +95,12 @@ class Supersteps:
     # -- after the meeting, in this order -----------------------------------------------------
 
     def prepare(self, engine: Engine, all_flags: int) -> None:
-        """Let registrations take effect, and do the checks that could not be done at the calls."""
+        """Let registrations take effect, and do the checks that could not be done at the calls.
+
+        Args:
+            engine: whose superstep ends.
+            all_flags: what the flags of all processes say together.
+        """
         if all_flags & HAS_NOTICE:
             self._agree(engine)
         if all_flags & UNRESOLVED:
@@ -164,6 +169,7 @@ class Supersteps:
         pending.write(self.data_of(pending.pid, next(self._answers[pending.pid])))
 
     def write_gaps(self, slot: int, first: int, values: Any) -> None:
+        """Write a put whose place or values the core does not reach."""
         registration = self._registry.at(slot)
         write_gaps(registration, first // registration.itemsize, values)
 

@@ -47,7 +47,7 @@ def _recorded_group() -> type[Group]:
     namespace = {
         name: _timed(method)
         for name, method in vars(Group).items()
-        if getattr(method, "__module__", None) in _COLLECTIVES
+        if getattr(method, "__module__", None) in _COLLECTIVES and not name.startswith("_")
     }
     return cast("type[Group]", type("RecordedGroup", (Group,), namespace))
 

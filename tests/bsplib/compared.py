@@ -102,8 +102,8 @@ def _data_of(bsp: GroupState, to: int, entry: Any, otherwise: Any) -> Any:
 class ComparedValues(Values):
     """The values of collectives in this mode."""
 
-    def __init__(self, engine: Any, slow: Any, clock: Any) -> None:
-        super().__init__(engine, slow, clock)
+    def __init__(self, engine: Any, clock: Any) -> None:
+        super().__init__(engine, clock)
         self._queue = engine.queue
 
     def send_all(self, bsp: Any, receivers: Any, value: Any, tag: Any) -> None:

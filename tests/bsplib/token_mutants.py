@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 MODULES = (
     *("core.engine", "core.observed", "core.reading", "core.values"),
     *("group", "primitives.arrays", "primitives.collective_mail", "primitives.combinations"),
-    *("primitives.declined", "primitives.ending", "primitives.exchanges", "primitives.mailbox"),
+    *("primitives.ending", "primitives.exchanges", "primitives.mailbox"),
     *("primitives.oblivious", "primitives.remote", "primitives.state", "primitives.subgroups"),
     *("running.pool", "running.task"),
 )

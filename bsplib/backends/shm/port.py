@@ -97,7 +97,7 @@ class ShmPort(Port):
     def send_buffer_memory(self) -> Callable[[int], Block]:
         return self._leases.block_of_send_buffer
 
-    # -- what a meeting leaves to the port: see MeetingOwner -----------------------------------
+    # -- what a meeting leaves to the port -----------------------------------------------------
 
     def prepare(self) -> None:
         """Enter the group before the first post, and look at late posts."""

@@ -176,6 +176,15 @@ class Leases:
     # -- memory for others ------------------------------------------------------------------
 
     def reserve(self, nbytes: int, *, message: bool = False) -> int:
+        """Return the byte at which a value of this superstep can be staged.
+
+        Args:
+            nbytes: size of the value.
+            message: it is fetched after the superstep, too.
+
+        Raises:
+            OutOfSharedMemoryError: there is no memory.
+        """
         if self._open is None and nbytes >= LARGE:
             self._end_delivered(nbytes)
         staging_buffer = self._staging_buffer()

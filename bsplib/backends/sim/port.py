@@ -172,7 +172,7 @@ class SimPort(Port):
         return (self.pid, where, nbytes), memory
 
     def reserve(self, nbytes: int, *, message: bool = False) -> int:
-        """See :meth:`bsplib.core.protocols.Staging.reserve`."""
+        """Return the address at which a value of this superstep can be staged."""
         (_, where, _), _ = self.stage(nbytes, -1, message=message)
         return where
 
@@ -205,7 +205,7 @@ class SimPort(Port):
     def send_buffer_memory(self) -> Callable[[int], Block]:
         return self._group.memory.allocate
 
-    # -- what is rare at a meeting; see VirtualOwner ---------------------------------------------
+    # -- what a meeting leaves to the port -------------------------------------------------------
 
     def check_current(self) -> None:
         """Raise unless this virtual processor is the one that runs."""
