@@ -65,7 +65,7 @@ class Calls:
         Cost: the bytes that are written to h_out here and to h_in on ``pid``.
         Source: Hill et al. 1998, bsp_put; offsets are elements, not bytes.
         """
-        self._engine.put(self, pid, src, dst, offset, at)
+        self._engine.put(self, pid, src, dst, offset, at, False)
 
     def hpput(self, pid: int, src: Any, dst: Any, *, offset: Any = None, at: Any = None) -> None:
         """Write ``src`` into ``dst`` on process ``pid`` at any time in the superstep.
@@ -102,7 +102,7 @@ class Calls:
         Cost: the bytes that are written to h_out here and to h_in on ``pid``.
         Source: Hill et al. 1998, bsp_hpput.
         """
-        self._engine.hpput(self, pid, src, dst, offset, at)
+        self._engine.put(self, pid, src, dst, offset, at, True)
 
     def get(
         self,
@@ -151,7 +151,7 @@ class Calls:
         Cost: the bytes that are read to h_in here and to h_out on ``pid``.
         Source: Hill et al. 1998, bsp_get.
         """
-        return self._engine.get(self, pid, src, dst, offset, at, count)
+        return self._engine.get(self, pid, src, dst, offset, at, count, False)
 
     def hpget(
         self,
@@ -202,7 +202,7 @@ class Calls:
         Cost: the bytes that are read to h_in here and to h_out on ``pid``.
         Source: Hill et al. 1998, bsp_hpget.
         """
-        found: Array = self._engine.hpget(self, pid, src, dst, offset, at, count)
+        found: Array = self._engine.get(self, pid, src, dst, offset, at, count, True)
         return found
 
     def put_at(

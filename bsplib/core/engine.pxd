@@ -53,7 +53,6 @@ cdef class Engine:
     cdef readonly bint asks
     cdef public SendBuffer replies
     cdef readonly bint gets_are_direct
-    cdef readonly dict early_gets
     cdef object _read
     cdef readonly dict heads_out
     cdef readonly bint has_early
@@ -61,13 +60,12 @@ cdef class Engine:
 
     cdef void _declare_transfers(self) except *
 
-    cdef int put(self, object bsp, object pid, object src, object dst, object offset, object at) except -1
-    cdef int hpput(self, object bsp, object pid, object src, object dst, object offset, object at) except -1
+    cdef int put(
+        self, object bsp, object pid, object src, object dst, object offset, object at, bint at_any_time
+    ) except -1
     cdef object get(
-        self, object bsp, object pid, object src, object dst, object offset, object at, object count
-    )
-    cdef object hpget(
-        self, object bsp, object pid, object src, object dst, object offset, object at, object count
+        self, object bsp, object pid, object src, object dst, object offset, object at, object count,
+        bint at_any_time,
     )
     cdef int put_at(
         self, object bsp, object pids, object indices, object values, object dst, object op
@@ -89,22 +87,18 @@ cdef class Engine:
     cdef Py_ssize_t _first_of_whole(self, Py_ssize_t to, object values) except? -1
     @cython.locals(known=KnownArray)
     cdef Py_ssize_t _first_of_view(self, object view, object values, object offset) except? -1
-    @cython.locals(first=Py_ssize_t, known=KnownArray)
-    cdef Py_ssize_t _first_of_list(
-        self, Py_ssize_t to, Py_ssize_t count, object dst, object offset
-    ) except? -1
     @cython.locals(to=Py_ssize_t, known=KnownArray, size=word)
     cdef word _strided_on(self, object pid, object view, object values, object offset) except? 0
-    cdef object _view_at(self, object array, object at)
+    cdef object _place(self, object array, object offset, object at)
     @cython.locals(first=Py_ssize_t, start=word)
     cdef word _address_there(self, object pid, object array, object values, object offset) except? 0
     @cython.locals(start=word)
     cdef word _start_there(self, int to) except? 0
 
-    @cython.locals(first=Py_ssize_t)
-    cdef bint _put_quickly(self, object pid, object src, object dst, object offset) except -1
-    @cython.locals(to=Py_ssize_t, count=Py_ssize_t, first=Py_ssize_t, known=KnownArray, nbytes=word, at=word)
-    cdef bint _put_list(self, object pid, list src, object dst, object offset) except -1
+    @cython.locals(first=Py_ssize_t, there=word)
+    cpdef bint put_quickly(
+        self, object pid, object src, object dst, object offset, bint at_any_time
+    ) except -1
     @cython.locals(to=int, size=word, known=KnownArray, nbytes=word, at=word)
     cdef bint _put_strided(self, object pid, object src, object dst, object offset) except -1
     @cython.locals(nbytes=word, slot=word, to=int, staged=Py_ssize_t)
@@ -118,18 +112,12 @@ cdef class Engine:
     cpdef void add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
     @cython.locals(nbytes=word)
     cpdef void add_put(self, int to, word slot, word first, object values) except *
-    @cython.locals(first=word, nbytes=word, to=int, there=word)
-    cdef bint _hpput_quickly(self, object pid, object src, object dst, object offset) except -1
-    cdef int count_early(self, int to, word nbytes) except -1
+    cdef int _count_early(self) except -1
 
-    cdef object _get_into(
-        self, object pid, object src, object dst, object offset, bint at_any_time
-    )
     @cython.locals(nbytes=word, sender=int, there=word, size=word)
-    cdef bint _get_quickly(
+    cpdef bint get_quickly(
         self, object pid, object src, object dst, object offset, bint at_any_time
     ) except -1
-    cdef bint _hpgets_at_sync(self) except -1
     cpdef void add_ask(self, int sender, word nbytes, object pending) except *
 
     @cython.locals(to=Py_ssize_t, nbytes=word, at=word, form=int)
@@ -179,4 +167,5 @@ cdef class Engine:
     cpdef void leave(self) except *
     cpdef void left(self) except *
 
+cdef object _array_of(list values)
 cdef void _read(word at, word there, word nbytes, StridedView strided) noexcept

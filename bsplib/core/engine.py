@@ -172,8 +172,6 @@ class Engine:
         self.gets_are_direct = True
         """The gets may be written as soon as they are read: none is answered, and no other process
         reads their destinations in this superstep, which own their memory or are of hpgets."""
-        self.early_gets: dict[int, int] = {}
-        """How many hpgets have read at their calls, by process."""
         self._read = np.empty(0, np.uint8)
         """Memory for the values of gets that are not direct, until they are written."""
         self.heads_out: dict[Any, bytes] = {}
@@ -188,55 +186,41 @@ class Engine:
 
     # -- calls ------------------------------------------------------------------------------------
 
-    def put(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
+    def put(
+        self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any, at_any_time: bool
+    ) -> int:
         self.begin_call()
         try:
-            place = dst if at is None else self._view_at(dst, at) if offset is None else None
-            if place is None or not self._put_quickly(pid, src, place, offset):
-                bsp._put("put", pid, src, dst, offset, at)
+            place = self._place(dst, offset, at)
+            if place is None or not self.put_quickly(pid, src, place, offset, at_any_time):
+                bsp._put("hpput" if at_any_time else "put", pid, src, dst, offset, at)
         except BspError as error:
             bsp._fail(error)
         finally:
             self.end_call()
         return 0
 
-    def hpput(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
-        self.begin_call()
-        try:
-            place = dst if at is None else self._view_at(dst, at) if offset is None else None
-            if place is None or not self._hpput_quickly(pid, src, place, offset):
-                bsp._put("hpput", pid, src, dst, offset, at)
-        except BspError as error:
-            bsp._fail(error)
-        finally:
-            self.end_call()
-        return 0
-
-    def get(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any, count: Any) -> Any:
+    def get(
+        self,
+        bsp: Any,
+        pid: Any,
+        src: Any,
+        dst: Any,
+        offset: Any,
+        at: Any,
+        count: Any,
+        at_any_time: bool,
+    ) -> Any:
         self.begin_call()
         try:
             if count is None:
-                place = src if at is None else self._view_at(src, at) if offset is None else None
-                into = self._get_into(pid, place, dst, offset, at_any_time=False)
-                if into is not None:
+                place, into = self._place(src, offset, at), dst
+                if dst is None and offset is None and is_array(place):
+                    into = new_like(place)
+                    fill_new(into)
+                if self.get_quickly(pid, place, into, offset, at_any_time):
                     return into
-            return bsp._get("get", pid, src, dst, offset, at, count)
-        except BspError as error:
-            bsp._fail(error)
-        finally:
-            self.end_call()
-
-    def hpget(
-        self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any, count: Any
-    ) -> Any:
-        """See :meth:`Calls.hpget`."""
-        self.begin_call()
-        try:
-            if at is None and count is None and self._hpgets_at_sync():
-                into = self._get_into(pid, src, dst, offset, at_any_time=True)
-                if into is not None:
-                    return into
-            return bsp._get("hpget", pid, src, dst, offset, at, count)
+            return bsp._get("hpget" if at_any_time else "get", pid, src, dst, offset, at, count)
         except BspError as error:
             bsp._fail(error)
         finally:
@@ -401,25 +385,6 @@ class Engine:
         known: KnownArray = self._known
         return known.first_of(view)
 
-    def _first_of_list(self, to: int, count: int, dst: Any, offset: Any) -> int:
-        """Return the byte at which a list of numbers begins; -1 if it has to be checked."""
-        if self._find_known(dst):
-            if offset is not None:
-                first = small_integer(offset)
-                return first * self._known.itemsize if 0 <= first <= _MOST_OFFSET else -1
-            known: KnownArray = self._known
-            if not is_array(dst) or ndim_of(dst) != 1 or length_of(dst, 0) != count:
-                return -1
-            if not same_form(dst, known.array):
-                return -1
-            return 0 if known.alike or known.sizes[to] == nbytes_of(dst) else -1
-        if offset is not None or not is_array(dst) or not self._find_known(base_of(dst)):
-            return -1
-        if ndim_of(dst) != 1 or length_of(dst, 0) != count:
-            return -1
-        found: int = self._known.first_of(dst)
-        return found
-
     def _strided_on(self, pid: Any, view: Any, values: Any, offset: Any) -> int:
         """Describe a strided view of a registered array; return the bytes of the description.
 
@@ -446,9 +411,15 @@ class Engine:
         self._to = to
         return size
 
-    def _view_at(self, array: Any, at: Any) -> Any:
-        """Return what an index names of an array that is alike on all processes, or None."""
-        if not (type(at) is slice or type(at) is tuple or type(at) is int):
+    def _place(self, array: Any, offset: Any, at: Any) -> Any:
+        """Return what names the place of a transfer: the array, or what an index names of it.
+
+        The result is None where an index has to be checked: an array that is not alike on all
+        processes has another shape there.
+        """
+        if at is None:
+            return array
+        if offset is not None or not (type(at) is slice or type(at) is tuple or type(at) is int):
             return None
         if not self._find_known(array) or not self._known.alike:
             return None
@@ -488,10 +459,16 @@ class Engine:
 
     # -- puts -------------------------------------------------------------------------------------
 
-    def _put_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
-        """Try to add a put to the entries."""
+    def put_quickly(self, pid: Any, src: Any, dst: Any, offset: Any, at_any_time: bool) -> bool:
+        """Try to add a put to the entries, or to write an hpput at once."""
         if type(src) is list:
-            return self._put_list(pid, src, dst, offset)
+            src = _array_of(src)
+        if at_any_time and is_array(src) and is_packed(src):
+            there = self._address_there(pid, dst, src, offset)
+            if there and self.meeting.waits_for_delivery(self._to, self._nbytes):
+                copy_out(there, address_of(src), self._nbytes)
+                self._count_early()
+                return True
         first = self._first_byte(pid, dst, src, offset)
         if first < 0:
             return self._put_strided(pid, src, dst, offset)
@@ -501,26 +478,6 @@ class Engine:
             )
             return True
         return self._put_bytes(first, src if is_packed(src) else packed(src))
-
-    def _put_list(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
-        """Try to add a put of a list of numbers, all of the type of the elements there."""
-        to, count = small_integer(pid), len(src)
-        if to < 0 or to >= self.nprocs or this_thread() != self.quick or count == 0:
-            return False
-        first = self._first_of_list(to, count, dst, offset)
-        known, nbytes = self._known, 8 * count
-        if first < 0 or known.number == 0 or first + nbytes > known.sizes[to]:
-            return False
-        if nbytes > self.most_in_buffer:
-            return False
-        for value in src:
-            if not fits(known.number, value):
-                return False
-        at = self._reserve(to, known.slot, first, nbytes)
-        for value in src:
-            write_number(at, known.number, value)
-            at += 8
-        return True
 
     def _put_strided(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
         """Try to add a put to a view with gaps."""
@@ -587,52 +544,19 @@ class Engine:
         nbytes = nbytes_of(values)
         copy_out(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
 
-    def _hpput_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
-        """Try to write an hpput at once, or else to add it to the entries."""
-        if not is_array(src) or not is_packed(src):
-            return False
-        there = self._address_there(pid, dst, src, offset)
-        if there == 0:
-            return self._put_strided(pid, src, dst, offset)
-        nbytes, to = nbytes_of(src), self._to
-        if not self.meeting.waits_for_delivery(to, nbytes):
-            first = there - self._known.addresses[to]
-            return self.meeting.shares_memory and self._put_bytes(first, src)
-        copy_out(there, address_of(src), nbytes)
-        self.count_early(to, nbytes)
-        return True
-
-    def count_early(self, to: int, nbytes: int) -> int:
+    def _count_early(self) -> int:
         """Count an hpput that has written already."""
-        self._count(_OUT, to, nbytes)
+        self._count(_OUT, self._to, self._nbytes)
         if not self.has_early:
             self.has_early = True
             if len(self.early_puts) < self.nprocs:
                 self.early_puts = numbers("Q", bytes(8 * self.nprocs))
-        self.early_puts[to] += 1
+        self.early_puts[self._to] += 1
         return 0
 
     # -- gets -------------------------------------------------------------------------------------
 
-    def _get_into(self, pid: Any, src: Any, dst: Any, offset: Any, *, at_any_time: bool) -> Any:
-        """Try to add a get or hpget; return its destination, or None if it has to be checked.
-
-        Args:
-            pid: process to read from.
-            src: names the place there.
-            dst: destination; a new array if None.
-            offset: of the first element, or None.
-            at_any_time: it is an hpget.
-        """
-        into = dst
-        if dst is None and offset is None and is_array(src):
-            into = new_like(src)
-            fill_new(into)
-        if into is not None and self._get_quickly(pid, src, into, offset, at_any_time=at_any_time):
-            return into
-        return None
-
-    def _get_quickly(self, pid: Any, src: Any, dst: Any, offset: Any, *, at_any_time: bool) -> bool:
+    def get_quickly(self, pid: Any, src: Any, dst: Any, offset: Any, at_any_time: bool) -> bool:
         """Try to add a get or hpget to those that read the memory of others at the sync."""
         if not is_array(dst) or not is_packed(dst) or not is_writable(dst):
             return False
@@ -650,14 +574,6 @@ class Engine:
         if not at_any_time and not owns_memory(dst):
             self.gets_are_direct = False
         return True
-
-    def _hpgets_at_sync(self) -> bool:
-        """Tell whether an hpget is read at the sync, as a get is.
-
-        Where entries are sent, the owner would send the values, too. So what lies in memory that is
-        shared all the same is read at the call.
-        """
-        return self.meeting.shares_memory
 
     def add_ask(self, sender: int, nbytes: int, pending: Any) -> None:
         """Note a get that another process has to answer; its entry has been added.
@@ -775,8 +691,6 @@ class Engine:
             self.has_early = False
             for pid in range(self.nprocs):
                 self.early_puts[pid] = 0
-        if self.early_gets:
-            self.early_gets.clear()
         return 0
 
     def _deliver(self, flags: int) -> int:
@@ -871,30 +785,9 @@ class Engine:
             self.pickled_bytes += nbytes
         return 0
 
-    def note_early_get(self, sender: int, nbytes: int) -> None:
-        """Count an hpget that has read at its call."""
-        self._count(_IN, sender, nbytes)
-        self.early_gets[sender] = self.early_gets.get(sender, 0) + 1
-
     def fill_destination(self, array: Any) -> None:
         """Fill both ends of the new destination of a get; compiled where the core is."""
         fill_new(array)
-
-    def try_put(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
-        """Try to add a put or hpput once more, with another pid."""
-        if operation == "put":
-            return self._put_quickly(pid, src, dst, offset)
-        return self._hpput_quickly(pid, src, dst, offset)
-
-    def try_get(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> bool:
-        """Try to add a get or hpget once more, with another pid or a new destination."""
-        if at is not None:
-            src = self._view_at(src, at) if offset is None else None
-            if src is None:
-                return False
-        if operation == "get":
-            return self._get_quickly(pid, src, dst, offset, at_any_time=False)
-        return self._hpgets_at_sync() and self._get_quickly(pid, src, dst, offset, at_any_time=True)
 
     def takes(self, slot: int) -> bool:
         """Tell whether an entry can name a registration."""
@@ -1075,6 +968,16 @@ class Engine:
         if self._recorder is not None:
             self.end_call()
             self._recorder.left(self.superstep, self.comm_ns, self.pickling_ns, self.pickled_bytes)
+
+
+def _array_of(values: list[Any]) -> Any:
+    """Return a list of numbers of Python as an array; None for other lists."""
+    if not values or not (type(values[0]) is float or type(values[0]) is int):
+        return None
+    try:
+        return np.asarray(values)
+    except ValueError:  # nested, and ragged: the check of the call names it
+        return None
 
 
 def _read(at: int, there: int, nbytes: int, strided: StridedView | None) -> None:

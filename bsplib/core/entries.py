@@ -391,7 +391,7 @@ class Arrivals:
         pid: this process.
         nprocs: number of processes of the group.
         meeting: has brought them.
-        slow_path: the ``Supersteps`` of the group: writes puts to places that are not contiguous here.
+        slow_path: the ``Supersteps`` of the group: writes puts to what is not contiguous here.
         most_in_buffer: bytes up to which values are copied into send buffers.
     """
 

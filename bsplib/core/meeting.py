@@ -257,9 +257,7 @@ class SharedMeeting(Meeting):
         waiter: of this process.
     """
 
-    def __init__(
-        self, pid: int, nprocs: int, nareas: int, owner: Any, waiter: Waiter
-    ) -> None:
+    def __init__(self, pid: int, nprocs: int, nareas: int, owner: Any, waiter: Waiter) -> None:
         Meeting.__init__(self)
         self.shares_memory = True
         self.has_to_prepare = True

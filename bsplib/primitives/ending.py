@@ -80,8 +80,8 @@ def check_nothing_pending(bsp: GroupState, what: str, code: CodeType | None) -> 
     """
     engine = bsp._engine
     send_buffer = engine.send_buffer
-    done_at_once = engine.has_early or engine.early_gets
-    if not (send_buffer.holds_inline or send_buffer.holds_more or engine.gets or done_at_once):
+    collected = send_buffer.holds_inline or send_buffer.holds_more
+    if not (collected or engine.gets or engine.has_early):
         return
     pending, sites = _pending(bsp)
     text = _pending_transfers(pending, sites, bsp._port.members, code)
@@ -92,7 +92,7 @@ def check_nothing_pending(bsp: GroupState, what: str, code: CodeType | None) -> 
 def _pending(bsp: GroupState) -> tuple[dict[int, _Pending], list[CallSite]]:
     """Return how many transfers with each process no sync has delivered, and their calls."""
     engine = bsp._engine
-    gets: dict[int, int] = {**engine.early_gets}
+    gets: dict[int, int] = {}
     sites: list[CallSite | None] = []
     for get, there, _, pid, _ in engine.gets:
         gets[pid] = gets.get(pid, 0) + 1

@@ -20,7 +20,7 @@ def check_oblsync(bsp: GroupState, n: Any) -> int:
     """Return the number of messages that an oblsync waits for; raise if it cannot be called."""
     engine = bsp._engine
     number = _checked_number(bsp, n)
-    gets = len(engine.gets) + sum(engine.early_gets.values())
+    gets = len(engine.gets)
     if gets:
         raise bsp._error(
             PendingTransferError,

@@ -15,7 +15,7 @@ from bsplib.core.kinds import ASK, PLACED, STAGED_ASK, STAGED_PLACED
 from bsplib.core.known_arrays import KnownArray
 from bsplib.errors import BspError, PlaceError
 from bsplib.primitives.state import GroupState
-from bsplib.transfers.casting import as_plain_array, cast_values, check_out
+from bsplib.transfers.casting import cast_values, check_out
 from bsplib.transfers.coordinates import check_axes, elements
 from bsplib.transfers.delivery import PendingGet
 from bsplib.transfers.descriptions import (
@@ -38,7 +38,7 @@ from bsplib.transfers.irregular import (
 )
 from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration
-from bsplib.transfers.target import Target, target_of
+from bsplib.transfers.target import target_of
 
 Offset = int | None
 """Of the first element of a transfer, in C order of the whole array; None to name it
@@ -54,8 +54,6 @@ def put_slowly(
     """Add a put, with every check there is, and keep what is known of its array."""
     bsp._check_usable(operation)
     to = bsp._check_pid(pid, operation)
-    if _put_again(bsp, operation, pid, to, src, dst, offset, at):
-        return
     target = target_of(operation, bsp._registry, to, dst, offset, at, src)
     if bsp._watch is not None:
         src = bsp._watch.source(src, operation)
@@ -66,7 +64,7 @@ def put_slowly(
     if isinstance(put, Contiguous) and bsp._watch is None and bsp._engine.takes(put.slot):
         _keep_known(bsp, dst)
         early = operation == "hpput" and at is None  # perhaps it can be written at once
-        if early and bsp._engine.try_put(operation, to, src, dst, offset):
+        if early and bsp._engine.put_quickly(to, src, dst, offset, True):
             return
         _add_contiguous(bsp, to, put, arranged)
     else:
@@ -75,18 +73,6 @@ def put_slowly(
         _add_placed(bsp, to, put, arranged, None if bsp._watch is None else here(operation))
     if not target.resolved:
         bsp._engine.unresolved.append(target)
-
-
-def _put_again(
-    bsp: GroupState, operation: str, pid: Any, to: int, src: Any, dst: Any, offset: Offset, at: Any
-) -> bool:
-    """Convert the pid, or a list of numbers, and let the engine try once more."""
-    if at is not None or not bsp._engine.known_arrays:
-        return False
-    listed = as_plain_array(src)
-    if listed is None and pid.__class__ is int:
-        return False
-    return bsp._engine.try_put(operation, to, src if listed is None else listed, dst, offset)
 
 
 def _add_contiguous(bsp: GroupState, to: int, put: Contiguous, values: Array) -> None:
@@ -158,9 +144,8 @@ def get_slowly(
         _keep_known(bsp, src)
     if dst is None:
         bsp._engine.fill_destination(destination)
-    if bsp._engine.try_get(operation, sender, src, destination, offset, at):
-        return destination
-    if operation == "hpget" and _read_now(bsp, sender, target, get, destination):
+    early = operation == "hpget"
+    if at is None and bsp._engine.get_quickly(sender, src, destination, offset, early):
         return destination
     site = None
     if bsp._watch is not None:
@@ -177,24 +162,6 @@ def _ask(bsp: GroupState, sender: int, get: Contiguous | Selected, pending: Pend
     description = packed(get, pending.site)
     bsp._engine.send_buffer.describe(sender, ASK, description, 0, _NO_DATA)
     bsp._engine.add_ask(sender, pending.destination.size * pending.dtype.itemsize, pending)
-
-
-def _read_now(
-    bsp: GroupState, pid: int, target: Target, get: Contiguous | Selected, destination: Array
-) -> bool:
-    """Read an hpget at its call, if the memory of the other process can be read then."""
-    there = target.announced()
-    if bsp._watch is not None or there is None or there.shared_address is None:
-        return False
-    if not bsp._engine.meeting.has_delivered(pid):
-        return False
-    nbytes = there.size * target.dtype.itemsize
-    memory = bsp._port.reach(pid, there.shared_address, nbytes)
-    if memory is None:
-        return False
-    target.read(memory, get, destination)
-    bsp._engine.note_early_get(pid, destination.size * target.dtype.itemsize)
-    return True
 
 
 # -- the array of another process -----------------------------------------------------------

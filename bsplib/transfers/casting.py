@@ -15,8 +15,6 @@ from bsplib.transfers.place import Array
 
 _NUMBERS = (float, int, bool, complex)
 """Types of the numbers of Python."""
-_LISTED: dict[type, type] = {float: np.float64, int: np.int64}
-"""By the type of their first elements: the dtype of lists that need no cast."""
 
 
 def as_array(operation: str, values: ArrayLike) -> Array:
@@ -33,17 +31,6 @@ def as_array(operation: str, values: ArrayLike) -> Array:
             f"{operation}: a masked array would lose its mask; fill it by numpy.ma.filled(x, value)"
         )
     return np.asarray(values)
-
-
-def as_plain_array(values: Any) -> Array | None:
-    """Return a list of numbers of Python as an array; None for other values."""
-    if type(values) is not list or not values or type(values[0]) not in _LISTED:
-        return None
-    try:
-        array = np.asarray(values)
-    except ValueError:  # nested, and ragged: the check of the call names it
-        return None
-    return array if array.dtype == _LISTED[type(values[0])] else None
 
 
 def _has_mask(values: Any, masked: type) -> bool:

@@ -26,7 +26,6 @@ from bsplib.transfers.place import (
     Region,
     WireIndex,
     broadcasts,
-    from_wire,
     selected_shape,
     to_wire,
     whole,
@@ -220,27 +219,6 @@ class Target:
             return Contiguous(slot, first, prod(shape))
         assert region is not None  # an empty view takes no values: _broadcast raised
         return Selected(slot, region.wire(), shape)
-
-    def announced(self) -> AnnouncedArray | None:
-        """Return what was announced of the array that is named; None if it is not announced yet."""
-        return self._there() if self.resolved else None
-
-    def read(self, memory: memoryview, get: Contiguous | Selected, destination: Array) -> None:
-        """Do a get at once, and not at the end of the superstep.
-
-        Args:
-            memory: memory of the whole array there, in C order.
-            get: from :meth:`for_get`.
-            destination: the array that was given to :meth:`for_get`.
-        """
-        values: Array = np.frombuffer(memory, self.dtype)
-        if isinstance(get, Contiguous):
-            values = values[get.first : get.first + get.count]
-        else:
-            values = values.reshape(self._there().shape)[from_wire(get.selection)]
-        if self.rearranged is not None:
-            values = self.rearranged.gather(values)
-        destination[...] = values.reshape(destination.shape)
 
     def destination(self, dst: Array | None, count: Any = None) -> Array:
         """Return the array for the values of a get: ``dst``, or a new one.
