@@ -30,9 +30,17 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from bsplib.core.log import Rows
     from bsplib.profiler.callgraph import CallGraph, Cost
 
 Transfer = tuple[int, int, int]
+
+
+def append_row(rows: Rows, *fields: int) -> None:
+    """Append a row with these fields to rows that a process writes."""
+    for field, number in enumerate(fields):
+        rows.row[field] = number
+    rows.append()
 
 
 class Script:

@@ -1,5 +1,6 @@
 cimport cython
 from bsplib.core.atomics cimport cpu_ns, now_ns as now, rounded, store, this_thread, word
+from cpython.bytes cimport PyBytes_AS_STRING
 
 cdef extern from *:
     """
@@ -51,41 +52,19 @@ cdef extern from *:
 cdef extern from *:
     """
     #include <stdint.h>
+    #include <string.h>
     #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
     #error "rows are little-endian"
     #endif
-    #pragma pack(push, 1)
-    typedef struct {
-        int32_t pid, group;
-        int64_t superstep;
-        uint8_t kind;
-        int32_t stack;
-        int64_t start, arrive, released, end, comm_calls, sub, self_bytes, self_messages;
-        int64_t comp_cpu, comp_ready, comm_cpu, comm_ready;
-        int64_t comp_minor, comp_major, comm_minor, comm_major, recording, pickling, pickled_bytes;
-    } bsp_superstep;
-    typedef struct {
-        int64_t record;
-        int32_t partner;
-        uint8_t direction;
-        int64_t bytes, messages;
-    } bsp_traffic;
-    #pragma pack(pop)
+    static inline void bsp_write_row(char *at, const long long *row, const unsigned char *sizes) {
+        for (; *sizes; at += *sizes++, row++) {
+            if (*sizes == 8) memcpy(at, row, 8); /* a size that is known makes it one store */
+            else if (*sizes == 4) memcpy(at, row, 4);
+            else *at = (char) *row;
+        }
+    }
     """
-    ctypedef struct SuperstepRow "bsp_superstep":
-        int pid, group
-        long long superstep
-        unsigned char kind
-        int stack
-        long long start, arrive, released, end, comm_calls, sub, self_bytes, self_messages
-        long long comp_cpu, comp_ready, comm_cpu, comm_ready
-        long long comp_minor, comp_major, comm_minor, comm_major, recording, pickling, pickled_bytes
-
-    ctypedef struct TrafficRow "bsp_traffic":
-        long long record
-        int partner
-        unsigned char direction
-        long long bytes, messages
+    void bsp_write_row(char *at, const long long *row, const unsigned char *sizes) noexcept
 
 cdef extern from "Python.h":
     int PyObject_GetBuffer(object exporter, Py_buffer *view, int flags) except -1
@@ -100,32 +79,11 @@ cdef inline word start_of(object memory) except? 0:
     PyBuffer_Release(&view)  # a mapped file with a view could not be closed
     return start
 
-cdef inline void pack_superstep(
-    word start, Py_ssize_t offset, int pid, int group, long long superstep,
-    unsigned char kind, int stack, long long start_ns, long long arrive, long long released,
-    long long end, long long comm_calls, long long sub, long long self_bytes,
-    long long self_messages, long long comp_cpu, long long comp_ready, long long comm_cpu,
-    long long comm_ready, long long comp_minor, long long comp_major, long long comm_minor,
-    long long comm_major, long long recording, long long pickling, long long pickled_bytes,
+cdef inline void write_row(
+    word start, Py_ssize_t offset, long long[::1] row, bytes sizes
 ) noexcept:
-    cdef SuperstepRow *row = <SuperstepRow *> <size_t> (start + <word> offset)
-    row.pid, row.group, row.superstep, row.kind, row.stack = pid, group, superstep, kind, stack
-    row.start, row.arrive, row.released, row.end = start_ns, arrive, released, end
-    row.comm_calls, row.sub = comm_calls, sub
-    row.self_bytes, row.self_messages = self_bytes, self_messages
-    row.comp_cpu, row.comp_ready = comp_cpu, comp_ready
-    row.comm_cpu, row.comm_ready = comm_cpu, comm_ready
-    row.comp_minor, row.comp_major = comp_minor, comp_major
-    row.comm_minor, row.comm_major = comm_minor, comm_major
-    row.recording, row.pickling, row.pickled_bytes = recording, pickling, pickled_bytes
-
-cdef inline void pack_traffic(
-    word start, Py_ssize_t offset, long long record, int partner, unsigned char direction,
-    long long nbytes, long long messages,
-) noexcept:
-    cdef TrafficRow *row = <TrafficRow *> <size_t> (start + <word> offset)
-    row.record, row.partner, row.direction = record, partner, direction
-    row.bytes, row.messages = nbytes, messages
+    cdef char *at = <char *> <size_t> (start + <word> offset)
+    bsp_write_row(at, &row[0], <const unsigned char *> PyBytes_AS_STRING(sizes))
 
 cdef inline void publish(word start, Py_ssize_t offset, Py_ssize_t count) noexcept:
     store(start + <word> offset, <word> count)
@@ -141,22 +99,13 @@ cdef class Rows:
     cdef public Py_ssize_t before
     cdef word _start
     cdef object _memory, _make_room
+    cdef bytes _sizes
+    cdef readonly long long[::1] row
 
     @cython.locals(capacity=Py_ssize_t)
     cpdef int use(self, object memory, Py_ssize_t count) except -1
-    cpdef int append_superstep(
-        self, int pid, int group, long long superstep, unsigned char kind, int stack,
-        long long start, long long arrive, long long released, long long end,
-        long long comm_calls, long long sub, long long self_bytes,
-        long long self_messages, long long comp_cpu, long long comp_ready, long long comm_cpu,
-        long long comm_ready, long long comp_minor, long long comp_major, long long comm_minor,
-        long long comm_major, long long recording, long long pickling, long long pickled_bytes,
-    ) except -1
     @cython.locals(at=Py_ssize_t)
-    cpdef int append_traffic(
-        self, long long record, int partner, unsigned char direction, long long nbytes,
-        long long messages,
-    ) except -1
+    cpdef int append(self) except -1
     cdef int _extend(self) except -1
 
 @cython.final
@@ -209,11 +158,13 @@ cdef class Log:
     cpdef int suspend(self, long long now_ns, long long comm_ns) except -1
     @cython.locals(calls=cython.longlong, is_read=bint, used="long long[::1]")
     cdef bint _end_piece(self, Usage usage, long long now_ns, long long comm_ns) except -1
+    @cython.locals(row="long long[::1]")
     cpdef int add_traffic(
         self, int partner, int direction, long long nbytes, long long messages
     ) except -1
     @cython.locals(
         began=cython.longlong, usage=Usage, computed=cython.longlong, used="long long[::1]",
+        row="long long[::1]",
     )
     cpdef int add_superstep(
         self, long long superstep, int kind, int stack, long long arrive_ns,

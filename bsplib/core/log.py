@@ -38,13 +38,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import struct
 import time
 from array import array as numbers
 from collections.abc import Callable, Sequence
 from mmap import mmap
-from struct import Struct
+from struct import Struct, pack_into
 from typing import Any
+
+import numpy as np
 
 try:
     import cython
@@ -57,10 +58,6 @@ _NO = -1
 """What is not measured."""
 HEADER_BYTES = 16
 """Size of the header of the memory for rows. Its second half is left to the user of the memory."""
-SUPERSTEP = Struct("<iiqBi19q")
-"""Layout of a superstep: the fields of ``bsplib.recording.records.RECORD``."""
-TRAFFIC = Struct("<qiBqq")
-"""Layout of the traffic with one partner: the fields of ``records.TRAFFIC``."""
 DUE_NS = 30_000
 """A stretch that ends less than this after the last reading is not read."""
 _MINOR = (1 << 40) - 1
@@ -73,6 +70,8 @@ if not cython.compiled:
         import resource
     from bsplib.core.atomics import cpu_ns, rounded, this_thread
     from bsplib.core.atomics import now_ns as now
+
+    _CODES = {1: "B", 4: "i", 8: "q"}
 
     def open_waits() -> int:
         """Open the file of the times that this thread waits for a core; -1 if there is none."""
@@ -109,8 +108,11 @@ if not cython.compiled:
             return -1
         return used.ru_minflt + (used.ru_majflt << 40)
 
-    pack_superstep = SUPERSTEP.pack_into
-    pack_traffic = TRAFFIC.pack_into
+    def write_row(start: Any, offset: int, row: Any, sizes: bytes) -> None:
+        """Write the numbers of a row, each with its size, into memory."""
+        codes = (_CODES[size] for size in sizes)
+        pack_into(f"<{''.join(codes)}", start, offset, *row)
+
     publish = Struct("<Q").pack_into
 
     def start_of(memory: mmap) -> Any:
@@ -119,15 +121,18 @@ if not cython.compiled:
 
 
 class Rows:
-    """Rows of one layout in memory that may be exchanged for larger memory.
+    """Rows of one dtype in memory that may be exchanged for larger memory.
 
     Args:
-        row_bytes: size of a row: that of ``SUPERSTEP`` or of ``TRAFFIC``.
+        dtype: of integers, without a sign where they have one byte.
         make_room: is called if there is no room for a row. It has to call :meth:`use`.
     """
 
-    def __init__(self, row_bytes: int, make_room: Callable[[], object]) -> None:
-        self._row_bytes = row_bytes
+    def __init__(self, dtype: np.dtype[Any], make_room: Callable[[], object]) -> None:
+        self._row_bytes = dtype.itemsize
+        self._sizes = bytes(dtype[name].itemsize for name in dtype.names or ())
+        self.row = numbers("q", bytes(8 * len(self._sizes)))
+        """The fields of the row that is appended next."""
         self._make_room = make_room
         self._memory: mmap | None = None
         self._start: Any = 0
@@ -157,89 +162,12 @@ class Rows:
         self._memory = memory
         self.count, self._capacity = count, capacity
 
-    def append_superstep(  # noqa: PLR0913, PLR0917  # the fields of a row
-        self,
-        pid: int,
-        group: int,
-        superstep: int,
-        kind: int,
-        stack: int,
-        start: int,
-        arrive: int,
-        released: int,
-        end: int,
-        comm_calls: int,
-        sub: int,
-        self_bytes: int,
-        self_messages: int,
-        comp_cpu: int,
-        comp_ready: int,
-        comm_cpu: int,
-        comm_ready: int,
-        comp_minor: int,
-        comp_major: int,
-        comm_minor: int,
-        comm_major: int,
-        recording: int,
-        pickling: int,
-        pickled_bytes: int,
-    ) -> None:
-        """Append a superstep; see ``bsplib.recording.records.RECORD``.
-
-        Raises:
-            OverflowError: a number is out of the range of its field; no row was appended.
-        """
-        if self.count == self._capacity:
-            self._extend()
-        try:
-            pack_superstep(
-                self._start,
-                HEADER_BYTES + self.count * self._row_bytes,
-                pid,
-                group,
-                superstep,
-                kind,
-                stack,
-                start,
-                arrive,
-                released,
-                end,
-                comm_calls,
-                sub,
-                self_bytes,
-                self_messages,
-                comp_cpu,
-                comp_ready,
-                comm_cpu,
-                comm_ready,
-                comp_minor,
-                comp_major,
-                comm_minor,
-                comm_major,
-                recording,
-                pickling,
-                pickled_bytes,
-            )
-        except struct.error as error:
-            raise OverflowError(str(error)) from None
-        self.count += 1
-        publish(self._start, 0, self.count)
-
-    def append_traffic(
-        self, record: int, partner: int, direction: int, nbytes: int, messages: int
-    ) -> None:
-        """Append the traffic with one partner; see ``bsplib.recording.records.TRAFFIC``.
-
-        Raises:
-            OverflowError: a number is out of the range of its field; no row was appended.
-        """
+    def append(self) -> None:
+        """Append the row."""
         if self.count == self._capacity:
             self._extend()
         at = HEADER_BYTES + self.count * self._row_bytes
-        try:
-            pack_traffic(self._start, at, record, partner, direction, nbytes, messages)
-        except struct.error as error:
-            raise OverflowError(str(error)) from None
+        write_row(self._start, at, self.row, self._sizes)
         self.count += 1
         publish(self._start, 0, self.count)
 
@@ -506,13 +434,11 @@ class Log:
         elif messages or nbytes:
             if self._members is not None:
                 partner = self._members[partner]
-            self._traffic.append_traffic(
-                self._supersteps.before + self._supersteps.count,
-                partner,
-                direction,
-                nbytes,
-                messages,
-            )
+            row = self._traffic.row
+            row[0] = self._supersteps.before + self._supersteps.count
+            row[1], row[2] = partner, direction
+            row[3], row[4] = nbytes, messages
+            self._traffic.append()
 
     def add_superstep(  # noqa: PLR0913, PLR0917  # the fields of a row
         self,
@@ -543,32 +469,20 @@ class Log:
             computed = arrive_ns - self._start_ns - comm_ns - self._sub_ns
             self._comp_cpu = min(self._comp_cpu, max(computed, 0))
             self._comp_ready = min(self._comp_ready, max(computed - self._comp_cpu, 0))
-        self._supersteps.append_superstep(
-            self._member,
-            self._number,
-            superstep,
-            kind,
-            stack,
-            self._start_ns - began,
-            arrive_ns - began,
-            released_ns - began,
-            end_ns - began,
-            comm_ns,
-            self._sub_ns,
-            self._own_bytes,
-            self._own_messages,
-            self._comp_cpu,
-            self._comp_ready,
-            self._comm_cpu,
-            self._comm_ready,
-            self._comp_minor,
-            self._comp_major,
-            self._comm_minor,
-            self._comm_major,
-            self._start_ns - self._end_ns,
-            pickling_ns,
-            pickled_bytes,
-        )
+        row = self._supersteps.row  # the fields of RECORD, in their order
+        row[0], row[1] = self._member, self._number
+        row[2], row[3], row[4] = superstep, kind, stack
+        row[5], row[6] = self._start_ns - began, arrive_ns - began
+        row[7], row[8] = released_ns - began, end_ns - began
+        row[9], row[10] = comm_ns, self._sub_ns
+        row[11], row[12] = self._own_bytes, self._own_messages
+        row[13], row[14] = self._comp_cpu, self._comp_ready
+        row[15], row[16] = self._comm_cpu, self._comm_ready
+        row[17], row[18] = self._comp_minor, self._comp_major
+        row[19], row[20] = self._comm_minor, self._comm_major
+        row[21] = self._start_ns - self._end_ns
+        row[22], row[23] = pickling_ns, pickled_bytes
+        self._supersteps.append()
         self._end_ns = end_ns
 
     def rest(self, now_ns: int) -> bool:

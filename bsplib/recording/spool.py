@@ -80,7 +80,7 @@ class MappedTable:
     """
 
     def __init__(self, dtype: np.dtype[Any], stop: _Stop) -> None:
-        self.rows = Rows(dtype.itemsize, self._make_room)
+        self.rows = Rows(dtype, self._make_room)
         """Appends rows; the count in the file is raised after a row is complete."""
         self._dtype = dtype
         self._row_bytes = dtype.itemsize

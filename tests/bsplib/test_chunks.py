@@ -30,6 +30,7 @@ from bsplib.recording.spool import HEADER, Spool
 from bsplib.recording.tables import ROWS
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
+from tests.scripted import append_row
 
 # -- the chunks themselves -----------------------------------------------------------------------
 
@@ -105,9 +106,9 @@ def write(folder, count):
     spool.define("stack", (Frame("a.py", "main", 1, 2),))
     for number in range(count):
         rows = spool.records.rows
-        spool.traffic.rows.append_traffic(rows.before + rows.count, 1, 0, number, 1)
+        append_row(spool.traffic.rows, rows.before + rows.count, 1, 0, number, 1)
         times = (10 * number + 1, 10 * number + 2, 10 * number + 3, 10 * number + 4)
-        rows.append_superstep(0, 0, number, Kind.SYNC, 0, *times, 0, 0, 0, 0, *UNMEASURED)
+        append_row(rows, 0, 0, number, Kind.SYNC, 0, *times, 0, 0, 0, 0, *UNMEASURED)
     return spool
 
 
@@ -249,7 +250,7 @@ def test_what_a_handler_raises_while_a_table_grows_reaches_the_program(
     spool = write(tmp_path, 4)
     monkeypatch.setattr(os, "posix_fallocate", interrupted)
     with pytest.raises(TimeoutError):
-        spool.traffic.rows.append_traffic(4, 1, 0, 1, 1)
+        append_row(spool.traffic.rows, 4, 1, 0, 1, 1)
     spool.close()
     assert len(collected(tmp_path).records) == 4
 

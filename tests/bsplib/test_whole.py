@@ -19,6 +19,7 @@ from bsplib.recording.records import UNMEASURED, Frame, GroupInfo, Run, Trace, r
 from bsplib.recording.spool import Spool
 from bsplib.recording.trace import read_trace, write_archive, write_trace
 from bsplib.sync_kinds import Kind
+from tests.scripted import append_row
 
 FRAMES = [Frame("a.py", f"f{number}", 10 * number, 10 * number + 1) for number in range(3)]
 
@@ -46,10 +47,10 @@ def write(folder, pid, count):
     rows = spool.records.rows
     for number in range(count):
         if number % 4 == 0:
-            spool.traffic.rows.append_traffic(rows.before + rows.count, 1 - pid, 0, number, 1)
+            append_row(spool.traffic.rows, rows.before + rows.count, 1 - pid, 0, number, 1)
         times = (10 * number + 1, 10 * number + 2, 10 * number + 3, 10 * number + 4)
         place = (pid, number % 2, number, Kind.SYNC, number % 3)
-        rows.append_superstep(*place, *times, 0, 0, 0, 0, *UNMEASURED)
+        append_row(rows, *place, *times, 0, 0, 0, 0, *UNMEASURED)
     spool.close()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bsplib.core.log import HEADER_BYTES, Rows
-from bsplib.recording.records import RECORD
+from bsplib.recording.records import RECORD, TRAFFIC
 from bsplib.sync_kinds import Kind
 
 MS = 1_000_000
@@ -21,9 +21,9 @@ class Recorded:
 
     def __init__(self, core):
         self.memory = mmap.mmap(-1, 2**16)
-        self.rows = Rows(RECORD.itemsize, lambda: None)
+        self.rows = Rows(RECORD, lambda: None)
         self.rows.use(self.memory, 0)
-        traffic = Rows(29, lambda: None)
+        traffic = Rows(TRAFFIC, lambda: None)
         began = time.perf_counter_ns()
         self.usage = core("log").Usage(began)
         self.log = core("log").Log(self.rows, traffic, 0, 0, range(1), 0, began, self.usage)
