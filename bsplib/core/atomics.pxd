@@ -173,24 +173,24 @@ cdef extern from *:
     #endif
     """
     ctypedef unsigned long long word "unsigned long long"
-    word bsp_load(word a) noexcept nogil
-    void bsp_store(word a, word v) noexcept nogil
-    word bsp_peek(word a) noexcept nogil
-    void bsp_poke(word a, word v) noexcept nogil
-    word bsp_peek_half(word a) noexcept nogil
-    void bsp_fence() noexcept nogil
-    void bsp_compiler_fence() noexcept nogil
-    int bsp_bits(word v) noexcept nogil
-    long long bsp_rounded(double v) noexcept nogil
-    void bsp_relax() noexcept nogil
+    word load "bsp_load"(word address) noexcept nogil
+    void store "bsp_store"(word address, word value) noexcept nogil
+    word peek "bsp_peek"(word address) noexcept nogil
+    word peek_half "bsp_peek_half"(word address) noexcept nogil
+    void poke "bsp_poke"(word address, word value) noexcept nogil
+    void full_fence "bsp_fence"() noexcept nogil
+    void compiler_fence "bsp_compiler_fence"() noexcept nogil
+    void relax "bsp_relax"() noexcept nogil
+    int give_way "sched_yield"() noexcept nogil
+    word this_thread "bsp_thread"() noexcept nogil
+    long long now_ns "bsp_now"() noexcept nogil
+    long long cpu_ns "bsp_cpu"() noexcept nogil
+    int bit_length "bsp_bits"(word value) noexcept nogil
+    long long rounded "bsp_rounded"(double value) noexcept nogil
+    void wake_up "bsp_wake"(word address) noexcept nogil
+    void bsp_sleep(word a, word value, long long ns) noexcept nogil
     void bsp_copy(void *to, const void *source, size_t nbytes) noexcept nogil
     void bsp_copy_out(void *to, const void *source, size_t nbytes) noexcept nogil
-    word bsp_thread() noexcept nogil
-    long long bsp_now() noexcept nogil
-    long long bsp_cpu() noexcept nogil
-    void bsp_sleep(word a, word value, long long ns) noexcept nogil
-    void bsp_wake(word a) noexcept nogil
-    int sched_yield() noexcept nogil
 
 cdef extern from *:
     """
@@ -243,10 +243,20 @@ cdef extern from *:
     bint bsp_is_float64(object value) noexcept
     bint bsp_is_int64(object value) noexcept
     bint bsp_has_references(cnp.ndarray array) noexcept
-    int bsp_form(cnp.ndarray array) noexcept
+    int form_of "bsp_form"(cnp.ndarray array) noexcept
     object bsp_new_array(object dtype, int ndim, cnp.npy_intp *dims)
     object bsp_array_at(object dtype, int ndim, cnp.npy_intp *dims, void *data)
-    void bsp_fill_new(cnp.ndarray array) noexcept
+    void fill_new "bsp_fill_new"(cnp.ndarray array) noexcept
+    bint is_array "PyArray_CheckExact"(object value) noexcept
+    word nbytes_of "PyArray_NBYTES"(cnp.ndarray array) noexcept
+    word itemsize_of "PyArray_ITEMSIZE"(cnp.ndarray array) noexcept
+    int ndim_of "PyArray_NDIM"(cnp.ndarray array) noexcept
+    word length_of "PyArray_DIM"(cnp.ndarray array, int axis) noexcept
+    Py_ssize_t stride_of "PyArray_STRIDE"(cnp.ndarray array, int axis) noexcept
+    bint is_boolean "PyArray_ISBOOL"(cnp.ndarray array) noexcept
+    bint is_packed "PyArray_IS_C_CONTIGUOUS"(cnp.ndarray array) noexcept
+    bint is_writable "PyArray_ISWRITEABLE"(cnp.ndarray array) noexcept
+    object packed "PyArray_GETCONTIGUOUS"(cnp.ndarray array)
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int *overflow) noexcept
@@ -255,74 +265,26 @@ cdef enum:
     FLOAT = 1
     INTEGER = 2
 
-cdef inline void full_fence() noexcept:
-    bsp_fence()
-cdef inline word load(word address) noexcept:
-    return bsp_load(address)
-cdef inline void store(word address, word value) noexcept:
-    bsp_store(address, value)
-cdef inline word peek(word address) noexcept:
-    return bsp_peek(address)
-cdef inline void poke(word address, word value) noexcept:
-    bsp_poke(address, value)
-cdef inline word peek_half(word address) noexcept:
-    return bsp_peek_half(address)
 cdef inline void copy(word to, word source, word nbytes) noexcept:
     bsp_copy(<void *> <size_t> to, <void *> <size_t> source, <size_t> nbytes)
 cdef inline void copy_out(word to, word source, word nbytes) noexcept:
     bsp_copy_out(<void *> <size_t> to, <void *> <size_t> source, <size_t> nbytes)
-cdef inline void compiler_fence() noexcept:
-    bsp_compiler_fence()
-cdef inline void relax() noexcept:
-    bsp_relax()
-cdef inline void give_way() noexcept:
-    sched_yield()
-cdef inline long long now_ns() noexcept:
-    return bsp_now()
-cdef inline word this_thread() noexcept:
-    return bsp_thread()
-cdef inline long long cpu_ns() noexcept:
-    return bsp_cpu()
-cdef inline long long rounded(double value) noexcept:
-    return bsp_rounded(value)
-cdef inline int bit_length(word value) noexcept:
-    return bsp_bits(value)
 cdef inline word wrapped(word value) noexcept:
     return value
 cdef inline void sleep_while(word address, word value, long long nanoseconds) noexcept:
     with nogil:
         bsp_sleep(address, value, nanoseconds)
-cdef inline void wake_up(word address) noexcept:
-    bsp_wake(address)
 
 # -- arrays
 
 cdef inline int prepare() except -1:
     cnp.import_array()
     return 0
-cdef inline bint is_array(object value) noexcept:
-    return cnp.PyArray_CheckExact(value)
 cdef inline object base_of(cnp.ndarray array):
     cdef cnp.PyObject *base = cnp.PyArray_BASE(array)
     return None if base == NULL else <object> base
 cdef inline word address_of(cnp.ndarray array) noexcept:
     return <word> <size_t> cnp.PyArray_DATA(array)
-cdef inline word nbytes_of(cnp.ndarray array) noexcept:
-    return <word> cnp.PyArray_NBYTES(array)
-cdef inline word itemsize_of(cnp.ndarray array) noexcept:
-    return <word> cnp.PyArray_ITEMSIZE(array)
-cdef inline int ndim_of(cnp.ndarray array) noexcept:
-    return cnp.PyArray_NDIM(array)
-cdef inline word length_of(cnp.ndarray array, int axis) noexcept:
-    return <word> cnp.PyArray_DIM(array, axis)
-cdef inline Py_ssize_t stride_of(cnp.ndarray array, int axis) noexcept:
-    return <Py_ssize_t> cnp.PyArray_STRIDE(array, axis)
-cdef inline bint is_boolean(cnp.ndarray array) noexcept:
-    return cnp.PyArray_ISBOOL(array)
-cdef inline bint is_packed(cnp.ndarray array) noexcept:
-    return cnp.PyArray_IS_C_CONTIGUOUS(array)
-cdef inline bint is_writable(cnp.ndarray array) noexcept:
-    return cnp.PyArray_ISWRITEABLE(array)
 cdef inline bint owns_memory(cnp.ndarray array) noexcept:
     return cnp.PyArray_CHKFLAGS(array, cnp.NPY_ARRAY_OWNDATA)
 cdef inline bint is_of(cnp.ndarray array, object dtype) noexcept:
@@ -344,11 +306,6 @@ cdef inline bint same_form(cnp.ndarray one, cnp.ndarray other) noexcept:
         and same_shape(one, other)
         and same_words(
             cnp.PyArray_STRIDES(one), cnp.PyArray_STRIDES(other), cnp.PyArray_NDIM(one)))
-cdef inline int form_of(cnp.ndarray array) noexcept:
-    return bsp_form(array)
-cdef inline object packed(cnp.ndarray array):
-    return cnp.PyArray_GETCONTIGUOUS(array)
-
 cdef inline object new_like(cnp.ndarray array):
     return bsp_new_array(
         <object> <void *> cnp.PyArray_DESCR(array), cnp.PyArray_NDIM(array),
@@ -360,8 +317,6 @@ cdef inline object copied(cnp.ndarray array):
     made = new_like(array)
     bsp_copy(cnp.PyArray_DATA(made), cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array))
     return made
-cdef inline void fill_new(cnp.ndarray array) noexcept:
-    bsp_fill_new(array)
 
 # -- numbers and bytes
 
