@@ -44,8 +44,6 @@ _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 _word_at = ctypes.c_uint64.from_address
 _memmove = ctypes.memmove
 _words: dict[int, Any] = {}
-_lock = threading.Lock()
-_lock.acquire()
 
 
 def full_fence() -> None:
@@ -53,8 +51,10 @@ def full_fence() -> None:
 
     Python has no fence instruction. A lock that is released and acquired again is one.
     """
-    _lock.release()
-    _lock.acquire()
+    lock = threading.Lock()
+    lock.acquire()
+    lock.release()
+    lock.acquire()
 
 
 def load(address: int) -> int:

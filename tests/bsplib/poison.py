@@ -55,7 +55,6 @@ from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.staging import ProcessMemory, StagingBuffer
-from bsplib.backends.shm.waiting import Futex, Outside
 from bsplib.core.entries import Block
 from bsplib.core.kinds import CHUNK_SHIFT, MEETING_SHIFT
 from bsplib.core.meeting import SharedMeeting
@@ -233,11 +232,11 @@ class PoisonedContext(ProcessContext):
         self,
         segment: Segment,
         pid: int,
-        futexes: Sequence[Futex],
+        futexes: Sequence[int],
         wait_by: str = "auto",
-        outside: Outside | None = None,
+        has_core: bool | None = None,
     ) -> None:
-        super().__init__(segment, pid, futexes, wait_by, outside)
+        super().__init__(segment, pid, futexes, wait_by, has_core)
         self.generations = Generations(segment, self.nprocs)
         self.heap = PoisonedHeap(segment, segment.area(pid), self.generations)
         self.memory = _EmptiedMemory(segment, self.heap)

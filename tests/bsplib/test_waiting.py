@@ -16,7 +16,8 @@ from bsplib.backends.shm import waiting
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import ASLEEP, PAGE
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.waiting import Futex, futexes
+from bsplib.backends.shm.waiting import futexes
+from bsplib.core import atomics
 from bsplib.core.meeting import YIELDS
 
 from .phases import eventually, standard_error, state_of
@@ -122,25 +123,24 @@ class GivenWayError(Exception):
     """The process that waits lets others have its core."""
 
 
-class WatchedFutex(Futex):
-    """A futex at which nobody sleeps who has not been woken."""
-
-    def acquire(self, seen, timeout):
-        if self.look() == seen:
-            raise GivenWayError
+def sleep_while(address, seen, _nanoseconds):
+    """Sleep at no futex whose process has not been woken."""
+    if atomics.load(address) == seen:
+        raise GivenWayError
 
 
 @pytest.fixture
-def take_contexts():
+def take_contexts(monkeypatch):
     """ProcessContext both processes of a run here, where one waits and the other one is us."""
+    monkeypatch.setattr(atomics, "sleep_while", sleep_while)
     segment = Segment(2)
     for pid in range(2):
         segment.reserve(segment.control_start(pid), PAGE)
     contexts = []
 
     def take(wait):
-        watched = [WatchedFutex(futex.address) for futex in futexes(segment, 2)]
-        contexts.extend(ProcessContext(segment, pid, watched, wait) for pid in range(2))
+        found = futexes(segment, 2)
+        contexts.extend(ProcessContext(segment, pid, found, wait) for pid in range(2))
         for each in contexts:
             each.begin()
         return contexts

@@ -13,7 +13,7 @@ from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.staging import ProcessMemory
-from bsplib.backends.shm.waiting import Futex, Outside, Waiting, futexes
+from bsplib.backends.shm.waiting import Waiting, futexes
 
 
 class ProcessContext:
@@ -25,18 +25,18 @@ class ProcessContext:
     Args:
         segment: the memory that the run shares.
         pid: the process.
-        futexes: of all processes, by pid.
-        wait_by: see :class:`Waiting`.
-        outside: see :class:`Waiting`.
+        futexes: of all processes, by pid; see :class:`Waiting`, as for the next two.
+        wait_by: how the process waits.
+        has_core: each process has a core of its own.
     """
 
     def __init__(
         self,
         segment: Segment,
         pid: int,
-        futexes: Sequence[Futex],
+        futexes: Sequence[int],
         wait_by: str = "auto",
-        outside: Outside | None = None,
+        has_core: bool | None = None,
     ) -> None:
         self.segment = segment
         self.pid = pid
@@ -46,7 +46,7 @@ class ProcessContext:
         self.fences = Fences()
         self._starts = [segment.control_start(other) // WORD for other in range(self.nprocs)]
         self.waiting = Waiting(
-            self.control, pid, self._starts, futexes, self.fences, wait_by, outside
+            self.control, pid, self._starts, futexes, self.fences, wait_by, has_core
         )
         self.left_over: list[LeftGroup] = []
         """Groups that this process has left, in which others may still be."""

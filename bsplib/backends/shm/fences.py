@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import ctypes
 import platform
-import threading
 
-STORES_IN_ORDER = platform.machine().lower() in {"x86_64", "amd64", "i386", "i686"}
-"""Total store order: of all pairs of accesses, only a store and a later load may swap."""
+from bsplib.core.atomics import STORES_IN_ORDER, full_fence
 
 _MEMBARRIER = {"x86_64": 324, "aarch64": 283, "riscv64": 283}.get(platform.machine())
 """Number of the system call on Linux."""
@@ -31,15 +29,11 @@ _system_call.restype = ctypes.c_long
 class Fences:
     """The fences of one process of a run; only the thread that runs ``main`` uses them."""
 
-    __slots__ = ("_lock", "posts_need_fence", "weak")
-
     def __init__(self) -> None:
         self.weak = not STORES_IN_ORDER
         """The machine may swap loads or stores, so that :meth:`order` has to do something."""
         self.posts_need_fence = not _can_fence_all()
         """A store for which others may sleep and the next load of WAITED need :meth:`full`."""
-        self._lock = threading.Lock()
-        self._lock.acquire()
 
     def register(self) -> None:
         """Let others fence this process from now on; called in it, before its first post.
@@ -61,8 +55,7 @@ class Fences:
 
     def full(self) -> None:
         """Complete all earlier loads and stores, visibly, before any later one."""
-        self._lock.release()
-        self._lock.acquire()
+        full_fence()
 
     def all_processes(self) -> None:
         """Fence here, and at some moment of this call in every process of the run, too.
@@ -75,14 +68,6 @@ class Fences:
             self.full()
         else:
             _membarrier(_GLOBAL_EXPEDITED)
-
-
-def full_fence() -> None:
-    """Fence once, in a thread of the caller of a run."""
-    lock = threading.Lock()
-    lock.acquire()
-    lock.release()
-    lock.acquire()
 
 
 def _can_fence_all() -> bool:

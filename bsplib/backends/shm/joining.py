@@ -17,7 +17,7 @@ from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.control import ABORT, DELIVERED, FIRST_BLOCK, WORD
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.waiting import Outside, futexes
+from bsplib.backends.shm.waiting import futexes
 
 MOST_PROCESSES = 256
 """Processes that may share memory: each looks at the words of all others."""
@@ -66,10 +66,7 @@ class Memory:
     def __init__(self, segment: Segment, pid: int, nprocs: int, has_core: bool) -> None:
         self._segment = segment
         self._pid = pid
-        outside = Outside(segment.control, has_core)
-        self._context = context_class()(
-            segment, pid, futexes(segment, nprocs), "auto", outside=outside
-        )
+        self._context = context_class()(segment, pid, futexes(segment, nprocs), has_core=has_core)
         self._context.begin()
         self._is_used = False
 

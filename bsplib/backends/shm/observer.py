@@ -26,11 +26,11 @@ from bsplib.backends.shm.control import (
     THREAD,
     WORD,
 )
-from bsplib.backends.shm.fences import full_fence
 from bsplib.backends.shm.forking import Forked
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.waiting import Futex, look
+from bsplib.backends.shm.waiting import look
 from bsplib.backends.stacks import Answering, Stack, is_stopped, stacks_of
+from bsplib.core.atomics import full_fence, wake_up
 from bsplib.core.kinds import SUPERSTEP_SHIFT
 from bsplib.core.meeting import Pause
 
@@ -43,7 +43,7 @@ class Observer:
 
     Args:
         segment: shared memory of the run.
-        futexes: futexes of the processes, by pid.
+        futexes: addresses of the futexes of the processes, by pid.
         by_fork_server: the fork server starts the processes, and reports their exit status.
         yields: looks for reports of the run of a pool, with a yield after each, before it sleeps.
     """
@@ -51,7 +51,7 @@ class Observer:
     def __init__(
         self,
         segment: Segment,
-        futexes: Sequence[Futex],
+        futexes: Sequence[int],
         *,
         by_fork_server: bool,
         yields: int,
@@ -154,7 +154,7 @@ class Observer:
         full_fence()  # a process that goes to sleep from now on finds ABORT set
         for pid, futex in enumerate(self._futexes):
             if control[self._segment.control_start(pid) // WORD + ASLEEP]:
-                futex.release()
+                wake_up(futex)
 
     def stopped(self, ended: Collection[int]) -> list[StoppedProcess]:
         return [

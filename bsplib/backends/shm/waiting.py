@@ -11,7 +11,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from bsplib.backends.base import Stopped
 from bsplib.backends.shm.control import ABORT, ASLEEP, FUTEX, WAITED, WORD
@@ -23,21 +22,11 @@ from bsplib.core.meeting import LONG_GAP_NS, SPINS, YIELDS, Pause, Waiter
 _LOOK_NS = 6_000_000
 """Time for which a process that has a core looks before it sleeps. To be woken takes some 1 % of a
 wait that is longer."""
-_FIRST_NAP_S, _LONGEST_NAP_S = 0.001, 0.05
+_FIRST_NAP_NS, _LONGEST_NAP_NS = 1_000_000, 50_000_000
 """Time-outs of a sleeping process, each twice as long as the one before. It then looks again, and
 checks whether it waits in vain."""
 
 _sched_yield = os.sched_yield
-
-
-class Outside(NamedTuple):
-    """What a process has that another backend has started."""
-
-    stop: memoryview
-    """Words, of which ABORT is set once the run has to stop. Nobody changes the futex then,
-    so that a process that sleeps finds it after its nap."""
-    has_core: bool
-    """Each process has a core of its own."""
 
 
 class Waiting:
@@ -47,11 +36,11 @@ class Waiting:
         control: the control words of the run.
         pid: this process.
         starts: by pid, the word at which the control words of the process begin.
-        futexes: by pid.
+        futexes: their addresses, by pid.
         fences: of this process.
         wait_by: ``spin``: it never sleeps; ``block``: it sleeps at once; ``auto``: it spins, then
             yields, then sleeps.
-        outside: where another backend has started the process: what stops it.
+        has_core: each process has a core of its own; None where that is found out here.
     """
 
     def __init__(
@@ -59,12 +48,11 @@ class Waiting:
         control: memoryview,
         pid: int,
         starts: Sequence[int],
-        futexes: Sequence[Futex],
+        futexes: Sequence[int],
         fences: Fences,
         wait_by: str,
-        outside: Outside | None = None,
+        has_core: bool | None = None,
     ) -> None:
-        self._outside = outside
         self.control = control
         self._pid = pid
         self._starts = starts
@@ -74,17 +62,14 @@ class Waiting:
         self._sleeps = wait_by != "spin"
         self.yields = 0 if wait_by == "block" else YIELDS
         """Looks that give way where this process may have no core of its own."""
-        self._has_core = wait_by == "spin" or (
-            wait_by == "auto"
-            and (
-                len(starts) <= len(os.sched_getaffinity(0)) if outside is None else outside.has_core
-            )
-        )
-        address = futexes[pid].address - WORD * (starts[pid] + FUTEX)
+        if has_core is None:
+            has_core = len(starts) <= len(os.sched_getaffinity(0))
+        self._has_core = wait_by == "spin" or (wait_by == "auto" and has_core)
+        address = futexes[pid] - WORD * (starts[pid] + FUTEX)
         self.waiter = Waiter(
             address + WORD * (starts[pid] + WAITED),
             [address + WORD * (start + ASLEEP) for start in starts],
-            [futex.address for futex in futexes],
+            futexes,
             SPINS if self._has_core else 0,
             self.yields,
             self._sleeps,
@@ -138,7 +123,7 @@ class Waiting:
     ) -> None:
         control, futex = self.control, self._futexes[self._pid]
         waited = [self._starts[pid] + WAITED for pid in whom]
-        nap_s = _FIRST_NAP_S
+        nap_ns = _FIRST_NAP_NS
         control[self._asleep] = 1
         self._fences.order()  # release: ASLEEP, before WAITED
         try:
@@ -146,22 +131,21 @@ class Waiting:
                 for word in waited:
                     control[word] = 1
                 self._fences.all_processes()  # a process that posts from now on finds WAITED set
-                seen = futex.look()
+                seen = atomics.load(futex)
                 aborted = self.has_to_stop()
                 if ready():  # even if aborted: the wait is over, and this process may go on
                     return
                 if aborted:
                     raise Stopped
                 suspect()
-                futex.acquire(seen, nap_s)
-                nap_s = min(2 * nap_s, _LONGEST_NAP_S)
+                atomics.sleep_while(futex, seen, nap_ns)
+                nap_ns = min(2 * nap_ns, _LONGEST_NAP_NS)
         finally:
             control[self._asleep] = 0
 
     def has_to_stop(self) -> bool:
         """Tell whether the run has to stop."""
-        words = self.control if self._outside is None else self._outside.stop
-        return bool(words[ABORT])
+        return bool(self.control[ABORT])
 
 
 def look(ready: Callable[[], object], pause: Pause | None, yields: int, limit_ns: int = 0) -> bool:
@@ -192,44 +176,14 @@ def look(ready: Callable[[], object], pause: Pause | None, yields: int, limit_ns
     return True
 
 
-# -- the futex of a process, which wakes it: a word of shared memory ------------------------------
-# A process that sleeps waits until the word changes; who wakes it changes the word. A
-# word has no name and no file descriptor, and disappears with the memory in which it lies, so
-# that nothing has to be cleaned up when a process is killed. A semaphore of ``multiprocessing``
-# has a name and a page of its own in /dev/shm, and under ``spawn`` and ``forkserver`` the
-# name stays until it is removed explicitly.
+def futexes(segment: Segment, nprocs: int) -> list[int]:
+    """Return the addresses of the futexes of all processes of a run, by pid.
 
-
-class Futex:
-    """The futex at an address of this process."""
-
-    __slots__ = ("address",)
-
-    def __init__(self, address: int) -> None:
-        self.address = address
-
-    def look(self) -> int:
-        """Return what the word is, to be given to :meth:`acquire`."""
-        return atomics.load(self.address)
-
-    def release(self) -> None:
-        """Wake the process that waits, or let its next wait return at once."""
-        atomics.wake_up(self.address)
-
-    def acquire(self, seen: int, timeout: float) -> None:
-        """Wait to be woken, unless that has happened since a look.
-
-        It also returns after a time, and when a signal has come: the caller has to look
-        again in any case.
-
-        Args:
-            seen: what :meth:`look` returned.
-            timeout: in seconds.
-        """
-        atomics.sleep_while(self.address, seen, int(timeout * 1e9))
-
-
-def futexes(segment: Segment, nprocs: int) -> list[Futex]:
-    """Return the futexes of all processes of a run, by pid."""
+    A futex is a word of shared memory, which changes to wake the process that sleeps at it. It has
+    no name and no file descriptor, and disappears with the memory in which it lies, so that nothing
+    has to be cleaned up when a process is killed. A semaphore of ``multiprocessing`` has a name and
+    a page of its own in /dev/shm, and under ``spawn`` and ``forkserver`` the name stays until it is
+    removed explicitly.
+    """
     base = segment.address + FUTEX * WORD
-    return [Futex(base + segment.control_start(pid)) for pid in range(nprocs)]
+    return [base + segment.control_start(pid) for pid in range(nprocs)]
