@@ -28,7 +28,7 @@ following parts; none of them knows the group, so that its arrays are freed with
     :class:`~bsplib.core.engine.Engine`: the records of transfers, and their delivery. Where a run
     is recorded or checked, it tells observers of calls, meetings and deliveries:
     :class:`~bsplib.core.observed.RecordingObserver` and
-    :class:`~bsplib.primitives.checking.Checking`.
+    :class:`~bsplib.transfers.checker.Checking`.
 ``_values``
     :class:`~bsplib.core.values.Values`: sends and takes the values of collectives.
 ``_supersteps``

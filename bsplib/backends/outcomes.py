@@ -8,9 +8,9 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from bsplib.backends import sigquit
 from bsplib.backends.launching import Death, Ended, Interrupted, TimeIsOver
 from bsplib.backends.members import Whereabouts
+from bsplib.backends.signals import answer_quit, seconds_to_look
 
 GRACE_S = 0.5
 """Seconds after a failure until processes that have not come to a sync are killed: they may fail by
@@ -99,10 +99,10 @@ def _news(observed: Observed, timeout: float, outcomes: Outcomes) -> Mapping[int
     ends = time.monotonic() + timeout
     while True:
         left = max(ends - time.monotonic(), 0.0)
-        part = sigquit.seconds_to_wait(left)
+        part = seconds_to_look(left)
         news = observed.news(part)
         if len(outcomes.keys() | news.keys()) < observed.nprocs:
-            sigquit.answer(lambda: observed.whereabouts({*outcomes, *news}))  # noqa: B023  # at once
+            answer_quit(lambda: observed.whereabouts({*outcomes, *news}))  # noqa: B023  # at once
         if news or part >= left:
             return news
 

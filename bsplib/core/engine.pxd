@@ -1,7 +1,7 @@
 cimport cython
 from bsplib.core.atomics cimport (
     address_of, base_of, copy, copy_out, fill_new, fits, form_of, is_array, is_of, is_packed, is_writable,
-    length_of, nbytes_of, ndim_of, new_like, now_ns, owns_memory, packed, poke, prepare, same_form, same_shape,
+    length_of, nbytes_of, ndim_of, new_array, new_like, now_ns, owns_memory, packed, poke, prepare, same_form, same_shape,
     small_integer, this_thread, word, write_bytes, write_number,
 )
 from bsplib.core.entries cimport (
@@ -19,6 +19,7 @@ cdef int _OBLSYNC, _END, _OUT, _IN
 cdef word _MOST_SHARED, _MOST_PRIVATE
 cdef int RESTING, USABLE
 cdef Py_ssize_t _MOST_OFFSET
+cdef dict DTYPES
 
 @cython.final
 cdef class Engine:
@@ -166,6 +167,12 @@ cdef class Engine:
     cdef int _write_record(self) except -1
     cpdef void leave(self) except *
     cpdef void left(self) except *
+
+cdef class Reading:
+    cdef Engine _engine
+    cdef object _bsp
+    cdef Queue _queue
+    cdef object _decoded(self, object message)
 
 cdef object _array_of(list values)
 cdef void _read(word at, word there, word nbytes, StridedView strided) noexcept

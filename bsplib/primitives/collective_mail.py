@@ -34,7 +34,7 @@ from bsplib.core.values import NUMBER, SCALARS
 from bsplib.errors import MessageError, SyncMismatchError
 from bsplib.primitives.mailbox import send_slowly
 from bsplib.primitives.state import GroupState
-from bsplib.transfers import messages, operations, pickles
+from bsplib.transfers import messages, operations
 
 WORD = 8
 """Bytes of a number of Python's own; and of an element, where all processes have to choose alike:
@@ -139,7 +139,7 @@ def pack(bsp: GroupState, operation: str, x: Any) -> tuple[Any, Any]:
     if messages.is_plain(x):
         return x, None
     try:
-        return pickles.dumps(x, bsp._engine.note_pickling), True
+        return messages.dumps(x, bsp._engine.note_pickling), True
     except Exception as error:
         kind = type(x).__name__
         raise bsp._error(
@@ -192,4 +192,4 @@ def copied(data: Any) -> Any:
 
 def unpack(bsp: GroupState, data: Any, *, pickled: bool) -> Any:
     """Return the value that a payload stands for."""
-    return pickles.loads(data, bsp._engine.note_pickling) if pickled else data
+    return messages.loads(data, bsp._engine.note_pickling) if pickled else data

@@ -13,7 +13,7 @@ from bsplib.core.atomics import address_of
 from bsplib.core.entries import Entry, by_receiver, calls_between, entries_between
 from bsplib.errors import ArgumentError, PendingTransferError, SyncMismatchError
 from bsplib.primitives.state import GroupState
-from bsplib.transfers.arrival_checks import check_arrivals
+from bsplib.transfers.delivery import check_arrivals
 
 
 def check_oblsync(bsp: GroupState, n: Any) -> int:

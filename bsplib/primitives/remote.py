@@ -16,7 +16,6 @@ from bsplib.core.known_arrays import KnownArray
 from bsplib.errors import BspError, PlaceError
 from bsplib.primitives.state import GroupState
 from bsplib.transfers.casting import cast_values, check_out
-from bsplib.transfers.coordinates import check_axes, elements
 from bsplib.transfers.delivery import PendingGet
 from bsplib.transfers.descriptions import (
     CallSite,
@@ -30,8 +29,10 @@ from bsplib.transfers.irregular import (
     CountedElements,
     UncheckedElements,
     broadcast,
+    check_axes,
     check_there,
     dtype_there,
+    elements,
     encode_op,
     sort_by_process,
     whole_array,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bsplib.core.observed import RecordingObserver
     from bsplib.experiments.blocks import Passages
     from bsplib.machine import Machine
-    from bsplib.primitives.checking import Checking
+    from bsplib.transfers.checker import Checking
     from bsplib.transfers.watch import Watch
 
 
@@ -145,7 +145,7 @@ class GroupState(Calls):
     def _new_checking(self) -> Checking | None:
         if self._watch is None:
             return None
-        from bsplib.primitives.checking import Checking  # noqa: PLC0415  # as above
+        from bsplib.transfers.checker import Checking  # noqa: PLC0415  # as above
 
         return Checking(
             self._watch,

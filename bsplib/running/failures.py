@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
 
 from bsplib import call_site
-from bsplib.backends import sigquit
+from bsplib.backends import signals
 from bsplib.backends.launching import Death, Ended, Interrupted, TimeIsOver
 from bsplib.backends.members import Whereabouts, named
 from bsplib.errors import (
@@ -277,7 +277,7 @@ _ENDED = "has ended"
 
 def answer_questions() -> None:
     """Print where the processes of a run are when this process gets SIGQUIT; it goes on."""
-    sigquit.install(_print)
+    signals.install_quit(_print)
 
 
 def _print(rows: Sequence[Whereabouts]) -> None:

@@ -104,7 +104,7 @@ def choose(  # noqa: PLR0913  # each is an option
         options = options._replace(scale=scale, prices=MachinePrices(chosen))
     if check:
         # Here, so that processes that are forked have it.
-        from bsplib.primitives import checking  # noqa: F401, PLC0415  # few runs are checked
+        from bsplib.transfers import checker  # noqa: F401, PLC0415  # few runs are checked
     overrides = current()
     debugged, label, prepare = overrides.debugged, overrides.label, overrides.prepare
     if debugged is not None and debugged >= options.nprocs:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import marshal
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,7 @@ from bsplib.core.forms import (
 from bsplib.core.kinds import MESSAGE, STAGED_MESSAGE
 from bsplib.core.queue import CollectiveTag
 from bsplib.errors import MessageError
-from bsplib.transfers import pickles
 from bsplib.transfers.guard import GuardedArray, readable
-from bsplib.transfers.pickles import Note
 
 INLINE = 1024
 """Bytes up to which a payload is part of its entry."""
@@ -43,6 +42,8 @@ INLINE = 1024
 MessageHead = tuple[Any, bool, Form]
 """Tag of a message, whether the tag is pickled, and the form of the payload."""
 
+Note = Callable[[int, int], int]
+"""Is told how long a pickle took, and its bytes if it was made; see ``Engine.note_pickling``."""
 Stage = Callable[[int, int], tuple[Handle, Buffer]]
 Fetch = Callable[[Handle], memoryview]
 
@@ -130,7 +131,7 @@ def _pickle(
     take_buffer: Callable[[pickle.PickleBuffer], Any] | None = None,
 ) -> bytes:
     try:
-        return pickles.dumps(value, note, take_buffer)
+        return dumps(value, note, take_buffer)
     except Exception as error:
         raise MessageError(
             f"send: a {what} of type {type(value).__name__} cannot be pickled: {error}; send data, "
@@ -178,7 +179,7 @@ def _decode_pickle(data: memoryview, sizes: tuple[int, ...], note: Note) -> Any:
         data[stop - size : stop] for size, stop in zip(sizes, accumulate(sizes), strict=True)
     )
     # Arrays inside use these buffers, and the program may write into them.
-    return pickles.loads(pickled, note, [bytearray(part) for part in parts])
+    return loads(pickled, note, [bytearray(part) for part in parts])
 
 
 def _array(
@@ -188,3 +189,21 @@ def _array(
         return np.ndarray(shape, decode_dtype(dtype), bytearray(data))
     values = np.ndarray(shape, decode_dtype(dtype), buffer=data)
     return values.copy() if copy and type(data) is not bytearray else values
+
+
+def dumps(
+    value: Any, note: Note, take_buffer: Callable[[pickle.PickleBuffer], Any] | None = None
+) -> bytes:
+    """Return the pickle of a value, of which ``take_buffer`` may take the arrays."""
+    began_ns = perf_counter_ns()
+    data = pickle.dumps(value, 5, buffer_callback=take_buffer)
+    note(perf_counter_ns() - began_ns, len(data))
+    return data
+
+
+def loads(data: Any, note: Note, buffers: Iterable[Any] = ()) -> Any:
+    """Return the value of a pickle, which is from a process of the same run."""
+    began_ns = perf_counter_ns()
+    value = pickle.loads(data, buffers=buffers)
+    note(perf_counter_ns() - began_ns, 0)
+    return value

@@ -28,7 +28,7 @@ from bsplib.core.kinds import (
 )
 from bsplib.core.meeting import Meeting
 from bsplib.errors import BoundsError
-from bsplib.transfers.arrival_checks import check_arrivals
+from bsplib.transfers.delivery import check_arrivals
 from bsplib.transfers.descriptions import Contiguous, Selected, Single, packed
 from bsplib.transfers.registry import Registry, agreement_of
 

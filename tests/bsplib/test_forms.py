@@ -11,7 +11,7 @@ import pytest
 
 import bsplib
 from bsplib.transfers import messages
-from bsplib.transfers.array_lookup import Clusters
+from bsplib.transfers.registry import Clusters
 from tests import drawn
 
 from .compared import comparing

@@ -15,7 +15,7 @@ from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 MODULES = (
-    *("core.engine", "core.observed", "core.reading", "core.values"),
+    *("core.engine", "core.observed", "core.values"),
     *("group", "primitives.arrays", "primitives.collective_mail", "primitives.combinations"),
     *("primitives.ending", "primitives.exchanges", "primitives.mailbox"),
     *("primitives.oblivious", "primitives.remote", "primitives.state", "primitives.subgroups"),

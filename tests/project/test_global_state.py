@@ -11,7 +11,6 @@ ROOT = Path(__file__).parents[2]
 _HANDLER = "handlers of signals belong to the process, and are given no argument"
 _JOB = "a process belongs to one job of MPI from its start to its end"
 EXCEPTIONS = {
-    "bsplib/backends/sigquit.py": _HANDLER,
     "bsplib/backends/signals.py": _HANDLER,
     "bsplib/backends/mpi/ranks.py": _JOB,
 }

@@ -37,7 +37,7 @@ PORTS = {"backends.base", "backends.members"}
 
 SHARED = PORTS | {
     "backends.blas",
-    "backends.sigquit",
+    "backends.signals",
     "backends.launching",
     "backends.outcomes",
     "backends.oblivious",
@@ -48,7 +48,6 @@ SHARED = PORTS | {
 
 PROCESSES = {
     "backends.hash_seed",
-    "backends.signals",
     "backends.stacks",
 }
 """What backends with real processes have in common."""
@@ -357,7 +356,7 @@ FOR_FEW_PROGRAMS = {
     *("cloudpickle", "difflib", "hashlib", "logging", "multiprocessing", "secrets", "ssl"),
     *("sysconfig", "tempfile", "tomllib", "zipfile"),
     *("dataclasses", "greenlet", "traceback", "zlib", "bsplib.machine"),
-    *("bsplib.primitives.checking", "bsplib.transfers.checker", "bsplib.transfers.watch"),
+    *("bsplib.transfers.checker", "bsplib.transfers.watch"),
     *(f"bsplib.core.{name}" for name in ("sampling", "switch", "virtual")),
     *(f"bsplib.apps.kernels.{name}" for name in ("numbering", "sums")),
 }

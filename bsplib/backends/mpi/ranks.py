@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import faulthandler
 import hashlib
 import marshal
 import math
@@ -20,7 +21,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from struct import Struct
@@ -28,11 +29,9 @@ from types import TracebackType
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from bsplib import call_site
-from bsplib.backends import sigquit
 from bsplib.backends.blas import one_thread_in_main
 from bsplib.backends.launching import Carrier, Ended, Options, Report, Work
 from bsplib.backends.members import Whereabouts, from_stack
-from bsplib.backends.mpi.ending import end_job, ended_after
 from bsplib.backends.mpi.launcher_environment import (
     Seat,
     dropped,
@@ -40,6 +39,7 @@ from bsplib.backends.mpi.launcher_environment import (
     take_seat,
 )
 from bsplib.backends.proc_visibility import system_key
+from bsplib.backends.signals import quit_answered_at_once
 from bsplib.errors import BspError, StartError
 from bsplib.extras import need
 from bsplib.visible import text_of
@@ -308,7 +308,7 @@ class AllRanks:
         before = sys.stdout
         sys.stdout = dropped[0] if dropped else before
         try:
-            with sigquit.answered_at_once(lambda _: [self._whereabouts()]):
+            with quit_answered_at_once(lambda _: [self._whereabouts()]):
                 yield
                 for stream in (sys.stdout, sys.stderr):
                     with contextlib.suppress(AttributeError, ValueError):  # there is none
@@ -494,3 +494,70 @@ def _remove_mapped() -> None:
         for path in set(_MAPPED.findall(maps)):
             with contextlib.suppress(OSError):
                 os.unlink(path)
+
+
+# -- the end of a job: at the deadline of a run, each rank says where it is before ---------------
+
+
+STATUS = 124
+"""Exit status of a job whose time is over, as that of the command ``timeout``."""
+_PASS_ON_S = 0.1
+"""Seconds for a launcher to pass on the last printed lines, before it learns that the job ends."""
+_SPEAK_S = 0.5
+"""Seconds for all ranks to say where they are."""
+_DUMP_S = 0.25
+"""Seconds for the thread of a rank to run; if C code keeps it from that, Python's fault handler
+says where the rank is, which needs no lock."""
+
+
+@contextlib.contextmanager
+def ended_after(
+    seconds: float | None, rank: int, whereabouts: Callable[[], Whereabouts]
+) -> Iterator[None]:
+    """End the job where the block takes longer than some seconds.
+
+    Args:
+        seconds: None: it may take any time.
+        rank: this process.
+        whereabouts: returns where this process is, in any thread.
+    """
+    if seconds is None:
+        yield
+        return
+    is_done = threading.Event()
+
+    def watch() -> None:
+        if is_done.wait(seconds):
+            return
+        faulthandler.cancel_dump_traceback_later()
+        _, superstep, line, doing = whereabouts()
+        text = (
+            f"bsplib: run: the program took longer than timeout={seconds:g} seconds; process "
+            f"{rank} is in superstep {superstep}{f' at {line}' if line else ''}, {doing}\n"
+        )
+        with contextlib.suppress(OSError):
+            os.write(2, text.encode(errors="backslashreplace"))
+        time.sleep(_SPEAK_S if rank == 0 else 3 * _SPEAK_S)
+        end_job("", STATUS)
+
+    faulthandler.dump_traceback_later(seconds + _DUMP_S, file=2)
+    threading.Thread(target=watch, name="bsp-deadline", daemon=True).start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        faulthandler.cancel_dump_traceback_later()
+
+
+def end_job(text: str, status: int = 1) -> NoReturn:
+    """Print a text, and end all ranks with an exit status."""
+    from mpi4py import MPI  # noqa: PLC0415  # it has started
+
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # there is none
+            stream.flush()
+    with contextlib.suppress(OSError):
+        os.write(2, text.encode(errors="backslashreplace"))
+    time.sleep(_PASS_ON_S)
+    MPI.COMM_WORLD.Abort(status)
+    os._exit(status)

@@ -16,7 +16,7 @@ from multiprocessing.reduction import DupFd
 from typing import Any, Self
 from weakref import WeakSet
 
-from bsplib.backends import sigquit, stacks
+from bsplib.backends import stacks
 from bsplib.backends.launching import JobRunner, Work
 from bsplib.backends.shm.channel import Channel
 from bsplib.backends.shm.context import ProcessContext
@@ -55,7 +55,6 @@ def run_process(
         work: what to do; None where jobs come through the pipe.
     """
     keep_own_handlers()
-    sigquit.ignore()
     show_again()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, stacks.SIGNAL})
     lifeline.bind()

@@ -18,7 +18,6 @@ from multiprocessing.connection import Connection, wait
 from traceback import walk_tb
 from typing import Any
 
-from bsplib.backends import sigquit
 from bsplib.backends.blas import (
     check_room,
     one_thread,
@@ -35,7 +34,12 @@ from bsplib.backends.shm.forking import CAN_FORK, Forked, Prepared, fork_all, fo
 from bsplib.backends.shm.observer import Observer, end_of, received
 from bsplib.backends.shm.segment import AREA_BYTES, Segment
 from bsplib.backends.shm.waiting import futexes
-from bsplib.backends.signals import held_back, let_through, without_interrupt
+from bsplib.backends.signals import (
+    held_back,
+    let_through,
+    quit_ignored_by_children,
+    without_interrupt,
+)
 from bsplib.core.meeting import YIELDS
 from bsplib.errors import StartError, UsageError
 
@@ -182,7 +186,7 @@ class Processes:
             needed.enter_context(one_thread_where_loaded())
             needed.enter_context(nullcontext() if self._forks else one_seed())
             needed.enter_context(fork_warning_hidden())
-            needed.enter_context(sigquit.ignored_by_children())
+            needed.enter_context(quit_ignored_by_children())
             if self._start_method == "forkserver":
                 forkserver.ensure_running()  # SIGINT not blocked: it serves other code, too
             for first in range(0, self._nprocs, at_a_time):

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from types import FrameType
 
 from bsplib import call_site
-from bsplib.backends import sigquit
 from bsplib.backends.blas import one_thread_in_main
 from bsplib.backends.launching import (
     Ended,
@@ -25,6 +24,7 @@ from bsplib.backends.launching import (
     Work,
 )
 from bsplib.backends.members import Stack, Whereabouts, from_stack
+from bsplib.backends.signals import quit_answered_at_once
 from bsplib.backends.sim.port import SimPort
 from bsplib.backends.sim.world import Process, World
 
@@ -55,7 +55,7 @@ def launch(work: Work, options: Options) -> Report:
     for _ in range(options.nprocs):
         world.add(body)
     lines = inside.whole_lines(lambda: world.current.pid if world.current else None)
-    answers = sigquit.answered_at_once(interruption.now)
+    answers = quit_answered_at_once(interruption.now)
     with one_thread_in_main(), _collector_uncounted(world), lines, alarm(options.timeout), answers:
         interruption.run_to_the_end()
     interruption.raise_it()
