@@ -1,7 +1,8 @@
 cimport cython
+cimport numpy as cnp
 from bsplib.core.atomics cimport (
-    address_of, base_of, copy, copy_out, fill_new, fits, form_of, is_array, is_of, is_packed, is_writable,
-    length_of, nbytes_of, ndim_of, new_array, new_like, now_ns, owns_memory, packed, poke, prepare, same_form, same_shape,
+    address_of, base_of, copied, copy, copy_out, fill_new, fits, form_of, is_array, is_of, is_packed, is_writable,
+    length_of, nbytes_of, ndim_of, new_array, new_like, now_ns, owns_memory, packed, peek, poke, prepare, same_form, same_shape,
     small_integer, this_thread, word, write_bytes, write_number,
 )
 from bsplib.core.entries cimport (
@@ -9,7 +10,7 @@ from bsplib.core.entries cimport (
     entries_at,
 )
 from bsplib.core.clock cimport Clock
-from bsplib.core.known_arrays cimport KnownArray, StridedView, gather
+from bsplib.core.known_arrays cimport DENSE_BYTES, KnownArray, gather
 from bsplib.core.meeting cimport Meeting
 from bsplib.core.observed cimport RecordingObserver, Traffic
 from bsplib.core.queue cimport Queue
@@ -102,14 +103,11 @@ cdef class Engine:
     ) except -1
     @cython.locals(to=int, size=word, known=KnownArray, nbytes=word, at=word)
     cdef bint _put_strided(self, object pid, object src, object dst, object offset) except -1
-    @cython.locals(nbytes=word, slot=word, to=int, staged=Py_ssize_t)
+    @cython.locals(nbytes=word, slot=word, to=int, staged=Py_ssize_t, at=word)
     cdef bint _put_bytes(self, word first, object values) except -1
     cdef bint buffer_takes(self, word nbytes) except -1
     @cython.locals(head=word, at=word)
-    cdef word _reserve(self, int to, word slot, word first, word nbytes) except 0
-    @cython.locals(head=word, at=word)
-    cdef word _reserve_strided(self, int to, word slot, word size, word nbytes) except 0
-    @cython.locals(head=word)
+    cdef word _reserve(self, word kind, int to, word slot, word first, word nbytes, word behind) except 0
     cpdef void add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
     @cython.locals(nbytes=word)
     cpdef void add_put(self, int to, word slot, word first, object values) except *
@@ -175,4 +173,4 @@ cdef class Reading:
     cdef object _decoded(self, object message)
 
 cdef object _array_of(list values)
-cdef void _read(word at, word there, word nbytes, StridedView strided) noexcept
+cdef void _read(word at, word there, word nbytes, cnp.ndarray strided) noexcept

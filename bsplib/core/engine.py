@@ -38,7 +38,7 @@ except ImportError:
 from bsplib.core.clock import Clock
 from bsplib.core.entries import Arrivals, Entry, SendBuffer, entries_at
 from bsplib.core.forms import DTYPES
-from bsplib.core.known_arrays import KnownArray, StridedView
+from bsplib.core.known_arrays import KnownArray
 from bsplib.core.life import RESTING, USABLE
 from bsplib.core.meeting import Meeting
 from bsplib.core.observed import RecordingObserver
@@ -51,6 +51,7 @@ if not cython.compiled:
     from bsplib.core.atomics import (
         address_of,
         base_of,
+        copied,
         copy,
         copy_out,
         fill_new,
@@ -68,6 +69,7 @@ if not cython.compiled:
         now_ns,
         owns_memory,
         packed,
+        peek,
         poke,
         prepare,
         same_form,
@@ -86,7 +88,7 @@ if not cython.compiled:
         STAGED_PUT,
         STRIDED,
     )
-    from bsplib.core.known_arrays import gather
+    from bsplib.core.known_arrays import DENSE_BYTES, gather
 prepare()
 
 _SYNC, _OBLSYNC, _END = Kind.SYNC, Kind.OBLSYNC, Kind.END
@@ -384,7 +386,7 @@ class Engine:
         elif ndim_of(view) != 1 or length_of(view, 0) != 1:
             return -1
         known: KnownArray = self._known
-        return known.first_of(view)
+        return peek(known.strided) if known.strided_of(view) == DENSE_BYTES else -1
 
     def _strided_on(self, pid: Any, view: Any, values: Any, offset: Any) -> int:
         """Describe a strided view of a registered array; return the bytes of the description.
@@ -475,7 +477,7 @@ class Engine:
             return self._put_strided(pid, src, dst, offset)
         if not is_array(src):
             write_number(
-                self._reserve(self._to, self._known.slot, first, 8), self._known.number, src
+                self._reserve(PUT, self._to, self._known.slot, first, 8, 8), self._known.number, src
             )
             return True
         return self._put_bytes(first, src if is_packed(src) else packed(src))
@@ -489,7 +491,7 @@ class Engine:
         if nbytes > self.most_in_buffer and not self.buffer_takes(nbytes):
             return False
         values = src if is_packed(src) else packed(src)
-        at = self._reserve_strided(to, known.slot, size, nbytes)
+        at = self._reserve(STRIDED, to, known.slot, size, nbytes, size + nbytes)
         copy(at, known.strided, size)
         copy_out(at + size, address_of(values), nbytes)
         return True
@@ -498,7 +500,9 @@ class Engine:
         """Copy contiguous values into the send buffer, or stage them where they are large."""
         nbytes, slot, to = self._nbytes, self._known.slot, self._to
         if nbytes <= self.most_in_buffer or self.buffer_takes(nbytes):
-            copy_out(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
+            copy_out(
+                self._reserve(PUT, to, slot, first, nbytes, nbytes), address_of(values), nbytes
+            )
             return True
         if self.meeting.shares_memory:
             try:
@@ -520,30 +524,30 @@ class Engine:
         """
         return self.meeting.shares_memory and self.send_buffer.takes(nbytes)
 
-    def _reserve(self, to: int, slot: int, first: int, nbytes: int) -> int:
-        """Begin an entry of a put; return the address of its values."""
-        head = PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
-        at = self.send_buffer.reserve(to, head, first, nbytes)
-        self._count(_OUT, to, nbytes)
-        return at
+    def _reserve(self, kind: int, to: int, slot: int, first: int, nbytes: int, behind: int) -> int:
+        """Begin an entry of a put; return the address of what follows its two words.
 
-    def _reserve_strided(self, to: int, slot: int, size: int, nbytes: int) -> int:
-        """Begin an entry of a put to a strided view; return the address of what follows."""
-        head = STRIDED << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
-        at = self.send_buffer.reserve(to, head, size, size + nbytes)
+        Args:
+            kind: of the entry.
+            to: the receiver.
+            slot: number of the registration.
+            first: word 1 of the entry.
+            nbytes: of the values.
+            behind: bytes that follow.
+        """
+        head = kind << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
+        at = self.send_buffer.reserve(to, head, first, behind)
         self._count(_OUT, to, nbytes)
         return at
 
     def add_staged(self, to: int, slot: int, first: int, staged: int, nbytes: int) -> None:
         """Add a put of staged values."""
-        head = STAGED_PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
-        poke(self.send_buffer.reserve(to, head, first, 8), staged)
-        self._count(_OUT, to, nbytes)
+        poke(self._reserve(STAGED_PUT, to, slot, first, nbytes, 8), staged)
 
     def add_put(self, to: int, slot: int, first: int, values: Any) -> None:
         """Add a put of contiguous values that are small."""
         nbytes = nbytes_of(values)
-        copy_out(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
+        copy_out(self._reserve(PUT, to, slot, first, nbytes, nbytes), address_of(values), nbytes)
 
     def _count_early(self) -> int:
         """Count an hpput that has written already."""
@@ -568,7 +572,7 @@ class Engine:
             there = self._start_there(self._to) if size else 0
             if there == 0:
                 return False
-            strided = StridedView(self._known.strided, size)
+            strided = copied(self._known.words)
         sender, nbytes = self._to, nbytes_of(dst)
         self._count(_IN, sender, nbytes)
         self.gets.append((dst, there, nbytes, sender, strided))
@@ -1041,16 +1045,16 @@ def _array_of(values: list[Any]) -> Any:
         return None
 
 
-def _read(at: int, there: int, nbytes: int, strided: StridedView | None) -> None:
+def _read(at: int, there: int, nbytes: int, strided: Any) -> None:
     """Copy the values of a get.
 
     Args:
         at: address of memory for them.
         there: address of the values or, with a strided view, of the array.
         nbytes: of the values.
-        strided: the elements of the array; None for those that follow each other.
+        strided: describes the elements of the array; None for those that follow each other.
     """
     if strided is None:
         copy(at, there, nbytes)
     else:
-        gather(strided.words, there, at)
+        gather(address_of(strided), there, at)

@@ -111,8 +111,8 @@ cpdef list entries_between(word at, word stop)
 cpdef bytes joined(Meeting meeting, word byte)
 @cython.locals(kind=word, table=word, to=word, first=word, found=dict)
 cpdef dict by_receiver(Meeting meeting, word head, word nprocs)
-@cython.locals(count=word)
-cpdef word calls_between(word at, word stop) noexcept
+@cython.locals(at=word)
+cpdef object amounts_of(object sent)
 @cython.locals(head=word, kind=word, nbytes=word, direction=word, more=word)
 cpdef int add_amounts(word at, word stop, word[::1] amounts) except -1
 @cython.locals(head=word, kind=word, nbytes=word, description=word)

@@ -696,13 +696,12 @@ def by_receiver(meeting: Meeting, head: int, nprocs: int) -> dict[int, bytes]:
     return found
 
 
-def calls_between(at: int, stop: int) -> int:
-    """Return how many puts and messages have entries between two addresses."""
-    count = 0
-    while at < stop:
-        count += peek(at) >> KIND_SHIFT < ASK
-        at = behind(at)
-    return count
+def amounts_of(sent: Any) -> Any:
+    """Return what :func:`add_amounts` finds in entries that are bytes."""
+    memory, amounts = np.frombuffer(sent, np.uint8), np.zeros(2, np.uint64)
+    at = address_of(memory)
+    add_amounts(at, at + nbytes_of(memory), amounts)
+    return amounts.tolist()
 
 
 def add_amounts(at: int, stop: int, amounts: Any) -> int:

@@ -5,7 +5,7 @@ from bsplib.core.atomics cimport (
     peek, poke, prepare, stride_of, word, wrapped,
 )
 
-cdef word _HEAD_BYTES, _AXIS_BYTES
+cdef word DENSE_BYTES, _AXIS_BYTES
 
 cdef class KnownArray:
     cdef public cnp.ndarray array
@@ -15,11 +15,7 @@ cdef class KnownArray:
     cdef public word[::1] sizes, addresses
     cdef public bint alike, has_views
     cdef public int number
-    @cython.locals(
-        axes=int, more=int, axis=int, start=word, first=word, row=word, rows=word,
-    )
-    cpdef Py_ssize_t first_of(self, object view)
-    cdef object _words
+    cdef readonly cnp.ndarray words
     cdef readonly word strided, strided_end
     @cython.locals(
         start=word, first=word, end=word, used=word, words=word, axis=int, length=word,
@@ -33,11 +29,6 @@ cdef class KnownArray:
     cdef int _axis_along(self, Py_ssize_t first, Py_ssize_t step, Py_ssize_t length)
     @cython.locals(block=word)
     cdef word _end_strided(self, word first, word words)
-
-@cython.final
-cdef class StridedView:
-    cdef object _memory
-    cdef readonly word words
 
 cpdef void scatter(word strided, word array, word at) noexcept
 cpdef void gather(word strided, word array, word at) noexcept

@@ -48,8 +48,8 @@ if not cython.compiled:
     )
 prepare()
 
-_HEAD_BYTES = 24
-"""The words before those of the axes."""
+DENSE_BYTES = 24
+"""Bytes of the words before those of the axes: all where the elements follow each other."""
 _AXIS_BYTES = 16
 
 
@@ -85,40 +85,12 @@ class KnownArray:
         self.alike = alike
         self.has_views = alone and is_packed(array) and (alike or ndim_of(array) == 1)
         self.number = kind_of(array.dtype)
-        self._words: Any = np.zeros(3 + 2 * ndim_of(array), np.uint64)
-        self.strided = address_of(self._words)
+        self.words: Any = np.zeros(3 + 2 * ndim_of(array), np.uint64)
+        """Memory for the description of a strided view."""
+        self.strided = address_of(self.words)
         """The address of the description that :meth:`strided_of` has written last."""
         self.strided_end = 0
         """The byte of the array behind the last one of that view."""
-
-    def first_of(self, view: Any) -> int:
-        """Return the byte of the array at which a contiguous basic slice of it begins.
-
-        Returns:
-            -1 where the view is none, or its elements have another place in the arrays of
-            other processes.
-        """
-        if not (self.has_views and is_packed(view) and is_of(view, self.dtype)):
-            return -1
-        array, axes, more = self.array, ndim_of(view), ndim_of(self.array) - ndim_of(view)
-        start = address_of(view)
-        if axes < 1 or more < 0 or start < self.here:
-            return -1
-        first = start - self.here
-        if first + nbytes_of(view) > nbytes_of(array):
-            return -1
-        # It is a slice of whole rows: all its axes but the first are axes of the array.
-        row = self.itemsize
-        for axis in range(1, axes):
-            row *= length_of(view, axis)
-            if length_of(view, axis) != length_of(array, axis + more):
-                return -1
-        rows = length_of(array, more)
-        if row == 0 or rows == 0 or first % row:
-            return -1
-        if first // row % rows + length_of(view, 0) > rows:
-            return -1
-        return first
 
     def strided_of(self, view: Any) -> int:
         """Describe a basic slice of the array as a strided view.
@@ -133,7 +105,7 @@ class KnownArray:
         first = start - self.here
         if first >= nbytes_of(self.array) or first % self.itemsize:
             return 0
-        end, used, words = first + self.itemsize, 0, self.strided + _HEAD_BYTES
+        end, used, words = first + self.itemsize, 0, self.strided + DENSE_BYTES
         for axis in range(ndim_of(view)):
             length = length_of(view, axis)
             if length == 1:
@@ -173,12 +145,12 @@ class KnownArray:
     def _end_strided(self, first: int, words: int) -> int:
         """Join axes whose elements follow each other; return the bytes of the description."""
         block = self.itemsize
-        while words > self.strided + _HEAD_BYTES and peek(words - 8) == block:
+        while words > self.strided + DENSE_BYTES and peek(words - 8) == block:
             words -= _AXIS_BYTES
             block *= peek(words)
         poke(self.strided, first)
         poke(self.strided + 8, block)
-        poke(self.strided + 16, (words - self.strided - _HEAD_BYTES) // _AXIS_BYTES)
+        poke(self.strided + 16, (words - self.strided - DENSE_BYTES) // _AXIS_BYTES)
         return words - self.strided
 
 
@@ -187,21 +159,6 @@ def kind_of(dtype: Any) -> int:
     if dtype == np.float64 and dtype.isnative:
         return FLOAT
     return INTEGER if dtype == np.int64 and dtype.isnative else 0
-
-
-class StridedView:
-    """The description of a strided view, in memory of its own.
-
-    Args:
-        address: of the description.
-        nbytes: of it.
-    """
-
-    def __init__(self, address: int, nbytes: int) -> None:
-        self._memory: Any = np.empty(nbytes, np.uint8)
-        self.words = address_of(self._memory)
-        """The address of the description."""
-        copy(self.words, address, nbytes)
 
 
 def scatter(strided: int, array: int, at: int) -> None:
@@ -222,7 +179,7 @@ def gather(strided: int, array: int, at: int) -> None:
 
 def _walk_view(strided: int, array: int, at: int, scatters: bool) -> int:
     """Do as :func:`scatter` or :func:`gather`; return the address behind the values."""
-    axes, block = strided + _HEAD_BYTES, peek(strided + 8)
+    axes, block = strided + DENSE_BYTES, peek(strided + 8)
     return _walk(axes, peek(strided + 16), block, array + peek(strided), at, scatters)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bsplib.backends.base import Arrived, Sent
 from bsplib.core.atomics import address_of
-from bsplib.core.entries import Entry, by_receiver, calls_between, entries_between
+from bsplib.core.entries import Entry, amounts_of, by_receiver, entries_between
 from bsplib.errors import ArgumentError, PendingTransferError, SyncMismatchError
 from bsplib.primitives.state import GroupState
 from bsplib.transfers.delivery import check_arrivals
@@ -65,7 +65,7 @@ def _counted_records(bsp: GroupState) -> dict[int, tuple[int, Sent]]:
     sent = by_receiver(engine.meeting, send_buffer.complete(0), engine.nprocs)
     send_buffer.clear()
     return {
-        pid: (_calls(sent.get(pid, b"")) + early.get(pid, 0), sent.get(pid, b""))
+        pid: (amounts_of(sent.get(pid, b""))[1] + early.get(pid, 0), sent.get(pid, b""))
         for pid in {**sent, **early}
     }
 
@@ -94,12 +94,6 @@ def _checked_number(bsp: GroupState, n: Any) -> int:
             f"0 or more",
         )
     return number
-
-
-def _calls(sent: Sent) -> int:
-    """Return how many puts and messages some entries have."""
-    memory = np.frombuffer(sent, np.uint8)
-    return calls_between(address_of(memory), address_of(memory) + len(memory))
 
 
 def _entries_in(sent: np.ndarray[Any, Any]) -> list[Entry]:

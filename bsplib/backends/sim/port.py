@@ -20,7 +20,7 @@ from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.sim.world import Process, World
 from bsplib.core.atomics import address_of
 from bsplib.core.clock import Clock
-from bsplib.core.entries import Block, PrivateMemory, add_amounts
+from bsplib.core.entries import Block, PrivateMemory, amounts_of
 from bsplib.core.virtual import Gathering, VirtualMeeting
 from bsplib.directions import Direction
 from bsplib.errors import UsageError
@@ -53,13 +53,11 @@ class _Oblivious:
         self.posts[pid] = post
         sent: list[Transfer] = []
         for receiver, (count, entries) in post.entries.items():
-            memory = np.frombuffer(entries, np.uint8)
-            at, amounts = address_of(memory), np.zeros(2, np.uint64)
-            add_amounts(at, at + len(memory), amounts)
+            amounts = amounts_of(entries)
             self.sources[receiver].append(pid)
             self.count[receiver] += count
             if amounts[1]:
-                sent.append(Transfer(pid, receiver, Direction.OUT, *amounts.tolist()))
+                sent.append(Transfer(pid, receiver, Direction.OUT, *amounts))
         self.prices.add(sent)
 
     def is_complete(self, pid: int) -> bool:
