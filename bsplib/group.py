@@ -79,7 +79,7 @@ from bsplib.primitives import (
     remote,
     subgroups,
 )
-from bsplib.primitives.state import GroupRecording, GroupState, Terms
+from bsplib.primitives.state import GroupState, Terms
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 _Destination = TypeVar("_Destination", bound=NDArray[Any])
@@ -165,7 +165,7 @@ class Group(GroupState):
         port: Port,
         terms: Terms,
         parent: Group | None = None,
-        recording: GroupRecording | None = None,
+        recording: Any = None,
         place: tuple[int, Sequence[int]] = (0, ()),
     ) -> None:
         super().__init__(port, terms, parent, recording, place)

@@ -19,7 +19,7 @@ from bsplib.errors import (
     RegistrationError,
     ShapeError,
 )
-from bsplib.primitives.state import GroupState
+from bsplib.primitives.state import GroupState, typed_as
 from bsplib.transfers.casting import cast_values
 from bsplib.transfers.guard import plain
 from bsplib.transfers.held_arrays import origin, references, references_to_new
@@ -185,20 +185,7 @@ def _allocate(
     return made
 
 
-@overload
-def empty(bsp: GroupState, shape: Shape) -> NDArray[np.float64]: ...
-@overload
-def empty(bsp: GroupState, shape: Shape, dtype: TypeOf[_Scalar]) -> NDArray[_Scalar]: ...
-@overload
-def empty(bsp: GroupState, shape: Shape, dtype: type[bool]) -> NDArray[np.bool_]: ...  # type: ignore[overload-overlap]  # bools are ints
-@overload
-def empty(bsp: GroupState, shape: Shape, dtype: type[int]) -> NDArray[np.int_]: ...
-@overload
-def empty(bsp: GroupState, shape: Shape, dtype: type[float]) -> NDArray[np.float64]: ...
-@overload
-def empty(bsp: GroupState, shape: Shape, dtype: type[complex]) -> NDArray[np.complex128]: ...
-@overload
-def empty(bsp: GroupState, shape: Shape, dtype: DTypeLike) -> Array: ...
+@typed_as(zeros)
 def empty(bsp: GroupState, shape: Shape, dtype: DTypeLike = float) -> Array:
     """Allocate an array in shared memory and register it, with any content.
 

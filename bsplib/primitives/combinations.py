@@ -27,7 +27,7 @@ from bsplib.primitives.collective_mail import (
 )
 from bsplib.primitives.outs import Out, check_form, fill, room_for, target_of
 from bsplib.primitives.stages import ONE_STAGE_MOST, Stage, choose, stages_of
-from bsplib.primitives.state import GroupState
+from bsplib.primitives.state import GroupState, typed_as
 from bsplib.transfers import operations
 from bsplib.transfers.place import Array
 
@@ -232,14 +232,7 @@ def _allreduce_pieces(bsp: GroupState, recipe: Recipe, x: Any, target: Array | N
     return _joined(bsp, recipe, x, arrived, total, target)
 
 
-@overload
-def scan(
-    bsp: GroupState, x: _Listed, op: np.ufunc | str = ..., *, out: None = None
-) -> NDArray[Any]: ...
-@overload
-def scan(bsp: GroupState, x: _Value, op: _Op[_Value] = ..., *, out: None = None) -> _Value: ...
-@overload
-def scan(bsp: GroupState, x: Any, op: _Op[Any] = ..., *, out: Out) -> Out: ...
+@typed_as(allreduce)
 def scan(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = None) -> Any:
     """Return ``x_0 op ... op x_pid`` on each process: the inclusive prefix.
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import operator
 import warnings
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
 from bsplib import call_site
 from bsplib.backends.base import Port, Stopped
@@ -36,18 +37,22 @@ from bsplib.visible import text_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bsplib.core.observed import RecordingObserver
     from bsplib.experiments.blocks import Passages
     from bsplib.machine import Machine
     from bsplib.transfers.checker import Checking
     from bsplib.transfers.watch import Watch
 
 
-class Warn(Protocol):
-    """Warns of something at a line of a file."""
+_Call = TypeVar("_Call", bound=Callable[..., Any])
 
-    def __call__(self, text: str, category: type[Warning], file: str, line: int, /) -> None:
-        """Warn; the arguments are those of ``warnings.warn_explicit``."""
+
+def typed_as(_other: _Call) -> Callable[[Callable[..., Any]], _Call]:
+    """Give a function the types of another one, which has the same arguments and results."""
+    return lambda function: cast("_Call", function)
+
+
+Warn = Callable[[str, type[Warning], str, int], None]
+"""Warns of something at a line of a file; the arguments are those of ``warnings.warn_explicit``."""
 
 
 class Terms(NamedTuple):
@@ -63,23 +68,6 @@ class Terms(NamedTuple):
     """Lets the caller of the run warn."""
 
 
-class GroupRecording(Protocol):
-    """The records of a group, as :mod:`bsplib.recording.recorder` writes them."""
-
-    observer: RecordingObserver
-    """Writes a record of each superstep."""
-
-    def of_subgroup(self, engine: Engine, port: Port, partition: int, index: int) -> Self:
-        """Return the records of a sub-group.
-
-        Args:
-            engine: of this group.
-            port: of the sub-group.
-            partition: how often this group was partitioned before.
-            index: of the sub-group among those that are made together.
-        """
-
-
 class GroupState(Calls):
     """The state of a group in one of its processes, and the checks that read it.
 
@@ -87,7 +75,7 @@ class GroupState(Calls):
         port: the process's connection to the others of the group.
         terms: of the run.
         parent: the group that this one is a sub-group of; None for the whole run.
-        recording: of the group; None where nothing is recorded.
+        recording: the ``GroupRecords`` of the group; None where nothing is recorded.
         place: of a sub-group: its number in the partition, and its processes in the parent.
     """
 
@@ -96,7 +84,7 @@ class GroupState(Calls):
         port: Port,
         terms: Terms,
         parent: GroupState | None,
-        recording: GroupRecording | None,
+        recording: Any,
         place: tuple[int, Sequence[int]],
     ) -> None:
         self._port = port

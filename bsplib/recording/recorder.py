@@ -163,7 +163,14 @@ class GroupRecords:
         """Writes a record of each superstep."""
 
     def of_subgroup(self, engine: Engine, port: Port, partition: int, index: int) -> GroupRecords:
-        """See :meth:`bsplib.primitives.state.GroupRecording.of_subgroup`."""
+        """Return the records of a sub-group.
+
+        Args:
+            engine: of this group.
+            port: of the sub-group.
+            partition: how often this group was partitioned before.
+            index: of the sub-group among those that are made together.
+        """
         opened_ns = port.now()
         log = self.observer.log
         log.suspend(opened_ns, engine.comm_ns)

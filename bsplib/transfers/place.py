@@ -112,14 +112,9 @@ def address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def memory_range(array: Array, origin: int | None = None) -> tuple[int, int]:
-    """Return the first byte of an array in memory, and the first byte behind it.
-
-    Args:
-        array: array with any strides.
-        origin: its :func:`address`, if the caller knows it.
-    """
-    low = high = address(array) if origin is None else origin
+def memory_range(array: Array) -> tuple[int, int]:
+    """Return the first byte of an array in memory, and the first byte behind it."""
+    low = high = address(array)
     for size, stride in zip(array.shape, array.strides, strict=True):
         if size == 0:
             return low, low
@@ -128,23 +123,16 @@ def memory_range(array: Array, origin: int | None = None) -> tuple[int, int]:
     return low, high + array.itemsize
 
 
-def region_of(
-    array: Array, view: Array, base: int | None = None, origin: int | None = None
-) -> Region | None:
+def region_of(array: Array, view: Array) -> Region | None:
     """Return the region of an array that is a view; None if basic slices cannot make the view.
 
     Args:
         array: registered array, with any strides.
         view: array that has elements, whose memory lies in that of ``array``.
-        base: :func:`address` of ``array``, if the caller knows it.
-        origin: :func:`address` of ``view``, if the caller knows it.
     """
     if view.dtype != array.dtype:
         return None
-    origin = address(view) if origin is None else origin
-    if array.ndim == view.ndim == 1:
-        base = address(array) if base is None else base
-        return _region_of_line(array, view, origin - base)
+    origin = address(view)
     start = _index_at(array, origin)
     if start is None:
         return None
@@ -164,20 +152,6 @@ def region_of(
         axes.append(axis)
     order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
     return Region(start, tuple(step), tuple(count), view.shape, order)
-
-
-def _region_of_line(array: Array, view: Array, distance: int) -> Region | None:
-    """Do as :func:`region_of` for one axis: a common case that needs less arithmetic."""
-    stride = array.strides[0]
-    start, rest = divmod(distance, stride)
-    step, rest_of_step = divmod(view.strides[0], stride) if len(view) > 1 else (1, 0)
-    last = start + step * (len(view) - 1)
-    if rest or rest_of_step or not step:
-        return None
-    if not (0 <= start < len(array) and 0 <= last < len(array)):
-        return None
-    order = (0,) if len(view) > 1 else ()
-    return Region((start,), (step,), view.shape, view.shape, order)
 
 
 def _axis_along(array: Array, start: tuple[int, ...], where: int) -> int | None:

@@ -349,8 +349,7 @@ class Registry:
             return Found(registration, None)
         if not isinstance(handle, np.ndarray):
             return None
-        origin = address(handle)
-        around = self._around(handle, origin)
+        around = self._around(handle)
         if not handle.size:
             around = _nearest(handle, around)
         for registration in around:
@@ -358,14 +357,14 @@ class Registry:
                 return Found(registration, None)
             array = registration.array
             assert array is not None  # _around
-            region = region_of(array, handle, registration.address, origin)
+            region = region_of(array, handle)
             if region is not None:
                 return Found(registration, region)
         return Found(around[0], None) if around else None
 
-    def _around(self, view: Array, origin: int) -> list[Registration]:
+    def _around(self, view: Array) -> list[Registration]:
         """Return the registrations whose memory surrounds a view, the latest first."""
-        low, high = memory_range(view, origin)
+        low, high = memory_range(view)
 
         def is_around(registration: Registration) -> bool:
             first, end = registration.memory_range

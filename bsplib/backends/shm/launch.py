@@ -13,9 +13,8 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
-from multiprocessing import forkserver, popen_fork
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
-from traceback import walk_tb
 from typing import Any
 
 from bsplib.backends.blas import (
@@ -196,7 +195,6 @@ class Processes:
                 try:
                     self._start_some(pids, work)
                 except (OSError, EOFError) as error:  # EOFError: the fork server has ended
-                    close_pipes(error)
                     raise not_started(len(self._processes), self._nprocs, error) from error
 
     def _start_some(self, pids: Sequence[int], work: Work | None) -> None:
@@ -405,12 +403,3 @@ def _no_more() -> str:
         f"there may be no more processes and threads{allowed}; raise the limit or ask for "
         f"fewer processes"
     )
-
-
-def close_pipes(error: Exception) -> None:
-    """Close the pipes that multiprocessing leaves open when it cannot fork."""
-    for frame, _ in walk_tb(error.__traceback__):
-        if frame.f_code is popen_fork.Popen._launch.__code__:  # type: ignore[attr-defined]
-            for name in ("parent_r", "child_w", "child_r", "parent_w"):
-                with contextlib.suppress(KeyError, OSError):
-                    os.close(frame.f_locals[name])
