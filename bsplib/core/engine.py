@@ -378,7 +378,9 @@ class Engine:
 
         As a side effect ``_known`` is that of the array.
         """
-        if offset is not None or not is_array(view) or not self._find_known(base_of(view)):
+        if offset is not None or not is_array(view) or not is_packed(view):
+            return -1
+        if not self._find_known(base_of(view)):
             return -1
         if is_array(values):
             if not same_shape(values, view):
@@ -466,15 +468,15 @@ class Engine:
         """Try to add a put to the entries, or to write an hpput at once."""
         if type(src) is list:
             src = _array_of(src)
-        if at_any_time and is_array(src) and is_packed(src):
-            there = self._address_there(pid, dst, src, offset)
-            if there and self.meeting.waits_for_delivery(self._to, self._nbytes):
-                copy_out(there, address_of(src), self._nbytes)
-                self._count_early()
-                return True
         first = self._first_byte(pid, dst, src, offset)
         if first < 0:
             return self._put_strided(pid, src, dst, offset)
+        if at_any_time and is_array(src) and is_packed(src):
+            there = self._start_there(self._to)
+            if there and self.meeting.waits_for_delivery(self._to, self._nbytes):
+                copy_out(there + first, address_of(src), self._nbytes)
+                self._count_early()
+                return True
         if not is_array(src):
             write_number(
                 self._reserve(PUT, self._to, self._known.slot, first, 8, 8), self._known.number, src
