@@ -322,8 +322,7 @@ class Calls:
         Raises:
             PartitionError: the group cannot be used now.
 
-        Cost: nothing beyond what sending cost; one copy of each payload, but for large
-        arrays on shared memory, whose memory becomes the caller's.
+        Cost: nothing beyond what sending cost; one copy of each payload.
         Source: Hill et al. 1998, bsp_get_tag and bsp_move.
         """
         return self._engine.messages(self)
@@ -335,8 +334,7 @@ class Calls:
             MessageError: no message is left.
             PartitionError: the group cannot be used now.
 
-        Cost: nothing beyond what sending cost; one copy of the payload, but for a large
-        array on shared memory, whose memory becomes the caller's.
+        Cost: nothing beyond what sending cost; one copy of the payload.
         Source: Hill et al. 1998, bsp_move.
         """
         return self._engine.move(self)
