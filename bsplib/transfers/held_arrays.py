@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import operator
 import sys
-from typing import Any, NamedTuple, Protocol
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,17 +60,11 @@ def origin(operation: str, array: Any, before: tuple[int, ...]) -> Origin:
     return Origin(f"{operation} at {call_site.line()}", name, own)
 
 
-class HasHandle(Protocol):
-    """What names an array, such as a registration."""
-
-    handle: Any
-
-
-def is_held(registration: HasHandle, own: tuple[int, ...]) -> bool:
+def is_held(registration: Any, own: tuple[int, ...]) -> bool:
     """Tell whether the program holds a registered array, or one that it is a view of.
 
     Args:
-        registration: of the array.
+        registration: has the array as its ``handle``.
         own: the references of bsplib to it, and to what it is a view of.
     """
     counts = references(registration.handle)
@@ -77,16 +72,9 @@ def is_held(registration: HasHandle, own: tuple[int, ...]) -> bool:
     return any(map(operator.gt, counts, map(operator.add, own, rest)))
 
 
-class _View:
-    """Holds a view of an array that nobody else holds."""
-
-    def __init__(self) -> None:
-        self.handle = np.empty(1)[:]
-
-
 def _counted_besides() -> tuple[int, int]:
     """Return what :func:`references` adds for a registered array, and for what it is a view of."""
-    holder = _View()
+    holder = SimpleNamespace(handle=np.empty(1)[:])  # a view of an array that nobody else holds
     view, whole = references(holder.handle)
     return view - 1, whole
 

@@ -13,6 +13,7 @@ import numpy as np
 from bsplib import call_site
 from bsplib.core.atomics import filler
 from bsplib.errors import BspError, OverlapError, RegistrationError
+from bsplib.transfers.descriptions import CallSite
 from bsplib.transfers.guard import AccessCheck, access_of, guarded, plain, readable
 from bsplib.transfers.held_arrays import is_held
 from bsplib.transfers.place import Array
@@ -23,19 +24,12 @@ _QUARANTINE_BYTES = 64 * 2**20
 still reads it gets wrong values at once."""
 
 
-class WatchedCall(NamedTuple):
-    """Where a transfer was called."""
-
-    operation: str
-    line: str
-
-
 class _Watched(NamedTuple):
     """An array that must not change until the sync."""
 
     array: Array
     checksum: int
-    site: WatchedCall
+    site: CallSite
     content: Array | None
     """Values of the destination of a get, which is filled with others until the sync; else None."""
 
@@ -104,7 +98,7 @@ class Watch:
                 if each.content is not None and np.shares_memory(values, each.array):
                     raise OverlapError(not_there_yet(*each.site))
         if operation == "hpput" and isinstance(values, np.ndarray):
-            site = WatchedCall(operation, call_site.line())
+            site = (operation, call_site.line())
             self._watched.append(_Watched(values, _checksum(values), site, None))
         return values
 
@@ -119,7 +113,7 @@ class Watch:
             operation: name of the primitive.
             new: the array was made by this call.
         """
-        site, array = WatchedCall(operation, call_site.line()), plain(given)
+        site, array = (operation, call_site.line()), plain(given)
         if new:
             given = guarded(array, AccessCheck(array, self._report))
         access = access_of(given)
@@ -141,7 +135,7 @@ class Watch:
         for access in self._expecting:
             access.settle()
         self._expecting.clear()
-        changed: WatchedCall | None = None
+        changed: CallSite | None = None
         # In reverse order: an array may overlap one that was filled later, and is compared after
         # that one has its content back.
         for array, checksum, site, content in reversed(self._verified):
@@ -150,13 +144,14 @@ class Watch:
             if content is not None:
                 array[...] = content
         if changed is not None:
-            what = "source" if changed.operation == "hpput" else "destination"
+            operation, line = changed
+            what = "source" if operation == "hpput" else "destination"
             raise OverlapError(
-                f"the {what} of {changed.operation} at {changed.line} was changed before the "
+                f"the {what} of {operation} at {line} was changed before the "
                 f"sync at {call_site.line()}"
             )
 
-    def take(self) -> list[tuple[Array, WatchedCall]]:
+    def take(self) -> list[tuple[Array, CallSite]]:
         """Return the watched arrays that did not change, and forget them."""
         verified, self._verified = self._verified, []
         return [(each.array, each.site) for each in verified]
