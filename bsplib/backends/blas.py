@@ -74,8 +74,7 @@ def one_thread() -> Iterator[None]:
     What the user has set by a variable is kept. Virtual time counts the CPU time of one thread.
 
     OpenBLAS ends its threads before a fork, and starts them again at the end of the block. Where
-    the system does not allow the threads, it raises SIGINT: end the processes before, or make
-    sure that the threads can be started.
+    the system does not allow the threads, it says so and raises SIGINT: end the processes before.
     """
     with contextlib.nullcontext() if set_by_user() else _WHERE_LOADED.block():
         yield
@@ -114,33 +113,6 @@ def _limit_to_one() -> Callable[[], None]:
 
 
 _IN_ENVIRONMENT, _WHERE_LOADED = _Blocks(_say_one), _Blocks(_limit_to_one)
-
-
-def threads_to_come() -> int:
-    """Return the greatest number of threads that BLAS starts after a fork."""
-    if set_by_user():
-        return 0
-    pools = _thread_pools(len(sys.modules)).lib_controllers
-    return sum(pool.num_threads - 1 for pool in pools)
-
-
-def check_room(threads: int) -> None:
-    """Check that a number of threads can be started.
-
-    Raises:
-        RuntimeError: the system does not allow it.
-    """
-    over = threading.Event()
-    started: list[threading.Thread] = []
-    try:
-        for _ in range(threads):
-            thread = threading.Thread(target=over.wait, name="bsp-room", daemon=True)
-            thread.start()
-            started.append(thread)
-    finally:
-        over.set()
-        for thread in started:
-            thread.join()
 
 
 @lru_cache(maxsize=1)

@@ -43,7 +43,6 @@ _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 
 _word_at = ctypes.c_uint64.from_address
 _memmove = ctypes.memmove
-_words: dict[int, Any] = {}
 
 
 def full_fence() -> None:
@@ -59,7 +58,7 @@ def full_fence() -> None:
 
 def load(address: int) -> int:
     """Return a word; what its writer wrote before it is visible from now on (acquire)."""
-    value: int = _word(address).value
+    value: int = _word_at(address).value
     if not STORES_IN_ORDER:
         full_fence()
     return value
@@ -69,16 +68,7 @@ def store(address: int, value: int) -> None:
     """Write a word, after everything that this process has written before (release)."""
     if not STORES_IN_ORDER:
         full_fence()
-    _word(address).value = value
-
-
-def _word(address: int) -> Any:
-    word = _words.get(address)
-    if word is None:
-        if len(_words) > 1 << 14:
-            _words.clear()
-        word = _words[address] = _word_at(address)
-    return word
+    _word_at(address).value = value
 
 
 def peek(address: int) -> int:
@@ -184,7 +174,7 @@ def sleep_while(address: int, value: int, nanoseconds: int) -> None:
 
 def wake_up(address: int) -> None:
     """Change a word, and wake the process that sleeps until it changes."""
-    word = _word(address)
+    word = _word_at(address)
     word.value = word.value + 1 & _MASK
     if _SYS_FUTEX is not None:
         _never_waits(_SYS_FUTEX, ctypes.c_void_p(address), _FUTEX_WAKE, 1, None, None, 0)

@@ -17,12 +17,7 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from bsplib.backends.blas import (
-    check_room,
-    one_thread,
-    one_thread_where_loaded,
-    threads_to_come,
-)
+from bsplib.backends.blas import one_thread, one_thread_where_loaded
 from bsplib.backends.hash_seed import one_seed
 from bsplib.backends.launching import JobRunner, Options, Report, Work
 from bsplib.backends.outcomes import Limit, await_outcomes
@@ -132,10 +127,12 @@ class Processes:
 
     def start(self) -> None:
         self.busy = True
-        if self._forks:
-            self._fork_all()
-        else:
-            self._start(None)
+        with one_thread() if self._forks else nullcontext():
+            try:
+                self._start(None)
+            except BaseException:
+                self.stop()  # so that the threads of BLAS can be started again
+                raise
         with let_through():
             for pid, (process, pipe) in enumerate(zip(self._processes, self._pipes, strict=True)):
                 wait([pipe.fileno(), process.sentinel])
@@ -165,19 +162,6 @@ class Processes:
             with contextlib.suppress(OSError):  # a dead process is found by its sentinel
                 for part in parts:
                     pipe.write(part)
-
-    def _fork_all(self) -> None:
-        """Fork processes that wait for tasks; the threads of BLAS are started again at once."""
-        threads = threads_to_come()
-        with one_thread():
-            try:
-                self._start(None)
-                check_room(threads)
-            except BaseException as error:
-                self.stop()
-                if isinstance(error, RuntimeError):
-                    raise no_threads(threads, self._nprocs) from error
-                raise
 
     def _start(self, work: Work | None) -> None:
         at_a_time = _AT_A_TIME if self._forks and CAN_FORK else 1
@@ -378,7 +362,12 @@ def not_started(pid: int, nprocs: int, error: Exception) -> StartError:
     """Return the error for a process that the system did not start."""
     code = error.errno if isinstance(error, OSError) else None
     if code == errno.EAGAIN:
-        why = _no_more()
+        limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+        allowed = "" if limit < 0 else f" (ulimit -u is {limit})"
+        why = (
+            f"there may be no more processes and threads{allowed}; raise the limit or ask for "
+            f"fewer processes"
+        )
     elif code == errno.ENOMEM:
         why = "there is no memory for it; ask for fewer processes"
     elif code is None or isinstance(error, ConnectionError):
@@ -386,20 +375,3 @@ def not_started(pid: int, nprocs: int, error: Exception) -> StartError:
     else:
         why = str(error)
     return StartError(f"run: process {pid} of {nprocs} cannot be started: {why}")
-
-
-def no_threads(threads: int, nprocs: int) -> StartError:
-    """Return the error for threads of the caller that cannot be started beside its processes."""
-    return StartError(
-        f"Pool: beside {nprocs} processes the {threads} BLAS threads of their caller cannot be "
-        f"started: {_no_more()}"
-    )
-
-
-def _no_more() -> str:
-    limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
-    allowed = "" if limit < 0 else f" (ulimit -u is {limit})"
-    return (
-        f"there may be no more processes and threads{allowed}; raise the limit or ask for "
-        f"fewer processes"
-    )
