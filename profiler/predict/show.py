@@ -79,20 +79,6 @@ def _notes(model: ProgramModel) -> Iterator[str]:
                 f"{name} has two values in the runs: no law that depends on it is found from "
                 "fewer than three."
             )
-    open_ = [
-        fmt.label(model.nodes[each.chain[-1]])
-        for each in model.chains
-        if any(
-            len({law.at(_twice(model)) for law in each.learned[name].laws}) > 1
-            for name in ("supersteps", "h")
-        )
-    ]
-    if open_:
-        yield f"Several laws hold for the runs and differ beyond them: {', '.join(open_)}."
-
-
-def _twice(model: ProgramModel) -> Point:
-    return {name: 2 * value for name, value in model.largest.items()}
 
 
 # -- predictions --------------------------------------------------------------------------------
