@@ -243,9 +243,7 @@ def _laws(model: ProgramModel, number: Mapping[str, int]) -> dict[int, list[Json
 
 
 def _law(learned: Learned) -> tuple[str, str]:
-    """Return a law in words, and whether it is refused, exact or fitted."""
-    if learned.why:
-        return f"refused: {fmt.visible(learned.why)}", "refused"
+    """Return a law in words, and whether it is exact or fitted."""
     if learned.fit is None or learned.laws:
         return fmt.visible(learned.text), "exact"
     return f"{fmt.visible(learned.text)} (± {learned.fit.noise:.2g})", "fitted"
@@ -304,13 +302,14 @@ def describe_predictions(shown: ShownModel, asked: Mapping[str, str]) -> Json:
     model = shown.model
     point = {**named_points(shown)[0], **_point(model, asked.get("point", ""))}
     prices = _prices(shown, asked)
-    here = predict_at(model, point, prices)
-    every = _AskedPage(
-        here,
-        predict_at(model, dict(model.largest), prices),
-        predict_at(model, {**point, PROCESSES: model.largest[PROCESSES]}, prices),
-        scaling(here),
-    )
+    try:
+        here, largest, start = (
+            predict_at(model, {**point, **other}, prices)
+            for other in ({}, model.largest, {PROCESSES: model.largest[PROCESSES]})
+        )
+    except UsageError as error:  # a formula has no value there
+        raise AddressError(str(error)) from None
+    every = _AskedPage(here, largest, start, scaling(here))
     return {
         "point": _texts(point),
         "sliders": {name: _slider(model, name, point[name]) for name in _variables(model)},
@@ -497,7 +496,7 @@ def _curves(every: _AskedPage) -> Json:
             return 1.0
         return first.total.total_s / time_s if 0 < time_s < math.inf else None
 
-    known = [each for each in shown if not each.refused and found.speedup(each) is not None]
+    known = [each for each in shown if found.speedup(each) is not None]
     return {
         "p": [each.point[PROCESSES] for each in shown],
         "runs": [min(measured), max(measured)],
@@ -512,7 +511,7 @@ def _curves(every: _AskedPage) -> Json:
         "speedup": [found.speedup(each) for each in shown] if len(known) == len(shown) else None,
         "fastest": [faster_than(each.low_s, each.point[PROCESSES]) for each in shown],
         "slowest": [faster_than(each.high_s, each.point[PROCESSES]) for each in shown],
-        "unknown": "Not known: a part of the run is not counted.",
+        "unknown": "The runs have one number of processes: of others nothing is known.",
     }
 
 

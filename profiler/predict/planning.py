@@ -72,8 +72,7 @@ def _left(prediction: RunPrediction, point: Point) -> float:
     """Return which part of the band would be left after a run at a point."""
     before, after = list[float](), list[float]()
     for each in prediction.chains:
-        high = each.high_s if math.isfinite(each.high_s) else 2 * prediction.total.total_s
-        before.append(high - each.low_s)
+        before.append(each.high_s - each.low_s)
         after.append(before[-1] * _part_left(each, prediction.point, point))
     whole = math.hypot(*before)  # it squares what is too great for that, too
     return math.hypot(*after) / whole if 0 < whole < math.inf else 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.console import Console
 from bsplib.errors import UsageError
+from bsplib.experiments.formula import FormulaError
 from bsplib.machine.measured import HRelation
 from bsplib.profiler.predict.observed import Chain
 from bsplib.profiler.predict.program import (
@@ -57,8 +59,6 @@ class ChainPrediction:
     seconds: Seconds
     low_s: float
     high_s: float
-    unknown: str = ""
-    """Why a part is not counted; otherwise empty."""
 
 
 @dataclass(frozen=True)
@@ -75,17 +75,12 @@ class RunPrediction:
     """The part of a node that came through a path from ``main``."""
     low_s: float
     high_s: float
-    """The true time of the run is expected between these; infinite where a part is not known."""
+    """The true time of the run is expected between these."""
 
     @property
     def total(self) -> Seconds:
-        """The time of the run, without what is not known."""
+        """The time of the run."""
         return self.nodes[self.model.root]
-
-    @property
-    def refused(self) -> dict[str, str]:
-        """The cost centres of which a part is not known, with the reason."""
-        return {each.model.chain[-1]: each.unknown for each in self.chains if each.unknown}
 
     @property
     def too_short_s(self) -> float | None:
@@ -101,7 +96,7 @@ class RunPrediction:
     @property
     def opening(self) -> str:
         """What the time rests on: laws that hold for all runs, formulas fitted to them, or less."""
-        if self.refused or self.too_short_s is not None:
+        if self.too_short_s is not None:
             return "Not known beyond the runs:"
         used = [each.values[name] for each in self.chains for name in ("supersteps", "h", "comp")]
         return "Known" if all(value.is_exact for value in used) else "Believed"
@@ -172,9 +167,16 @@ def point_of(model: ProgramModel, given: Mapping[str, float]) -> Point:
 
 
 def predict_at(model: ProgramModel, point: Point, prices: ReplayPrices) -> RunPrediction:
-    """Predict a run at a point for which all variables have a value."""
+    """Predict a run at a point for which all variables have a value.
+
+    Raises:
+        UsageError: a law or a formula has no value there.
+    """
     dearer = _dearer(model, prices)
-    chains = tuple(_chain(each, point, prices, dearer) for each in model.chains)
+    try:
+        chains = tuple(_chain(each, point, prices, dearer) for each in model.chains)
+    except FormulaError as error:
+        raise UsageError(f"predict: {str(error).removeprefix('formula: ')}") from None
     nodes = dict.fromkeys(model.nodes, _NOTHING)
     paths: dict[Chain, Seconds] = {}
     for each in chains:
@@ -217,16 +219,12 @@ def _chain(model: ChainModel, point: Point, prices: ReplayPrices, dearer: float)
     """Return a chain at a point; its band holds what communication took in the runs, too."""
     values = model.at(point)
     names = ("comp", _rule(prices), "supersteps", "calls", "imports")
-    used = {name: values[name] for name in names}
-    unknown = next((value.why for value in used.values() if value.why), "")
+    used = [values[name] for name in names]
     price = partial(_price, prices, int(point[PROCESSES]))
-    seconds = price(*(0.0 if value.why else value.value for value in used.values()))
-    low, high = price(*(value.low for value in used.values())), _NOTHING
-    if not unknown:
-        high = price(*(value.high for value in used.values()))
+    seconds, low, high = (price(*each) for each in zip(*(v[:3] for v in used), strict=True))
     low_s = low.comp_s + (low.total_s - low.comp_s) * min(dearer, 1.0)
     high_s = high.comp_s + (high.total_s - high.comp_s) * max(dearer, 1.0)
-    return ChainPrediction(model, values, seconds, low_s, math.inf if unknown else high_s, unknown)
+    return ChainPrediction(model, values, seconds, low_s, high_s)
 
 
 def _price(
@@ -277,7 +275,7 @@ class Scaling:
     def speedup(self, prediction: RunPrediction) -> float | None:
         """Return how much faster it is than with one process; None if that is not known."""
         first = self.predictions[0]
-        if first.point[PROCESSES] != 1 or first.refused or not prediction.total.total_s:
+        if first.point[PROCESSES] != 1 or not prediction.total.total_s:
             return None
         return first.total.total_s / prediction.total.total_s
 
@@ -307,9 +305,13 @@ def scaling(prediction: RunPrediction) -> Scaling:
     asked = int(prediction.point[PROCESSES])
     most = max(64 * int(prediction.model.largest[PROCESSES]), 2 * asked)
     counts = sorted({2**power for power in range(most.bit_length())} | {asked})
-    found = [_at(prediction, count) for count in counts if count <= MOST_PROCESSES]
+    found = []
+    for count in counts:
+        if count <= MOST_PROCESSES:
+            with contextlib.suppress(UsageError):  # a formula has no value there
+                found.append(prediction.at({**prediction.point, PROCESSES: float(count)}))
     least = min(found, key=lambda each: each.total.total_s)
-    if least is found[-1] or any(each.refused for each in found):
+    if least is found[-1]:
         return Scaling(tuple(found), None, None)
     after = found[found.index(least) + 1]
     growth = {
@@ -318,7 +320,3 @@ def scaling(prediction: RunPrediction) -> Scaling:
     }
     cause = max(growth, key=lambda leaf: growth[leaf])
     return Scaling(tuple(found), int(least.point[PROCESSES]), cause)
-
-
-def _at(prediction: RunPrediction, count: int) -> RunPrediction:
-    return prediction.at({**prediction.point, PROCESSES: float(count)})

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bsplib.experiments.formula import FormulaError
 from bsplib.profiler.predict.collectives import laws_of_collective, ratio_of
 from bsplib.profiler.predict.fit import Fit, choose
 from bsplib.profiler.predict.laws import Law, depends_on, laws_of
@@ -36,18 +35,13 @@ class BoundedValue(NamedTuple):
     """A predicted value."""
 
     value: float
-    """Not a number where it is refused."""
     low: float
     high: float
     is_exact: bool = False
     """Whether all laws that the runs allow give it."""
-    why: str = ""
-    """Why it is refused; otherwise empty."""
 
     def within(self, low: float, high: float) -> BoundedValue:
         """Return the value with its limits, none of them below or above others."""
-        if self.why or math.isinf(high):
-            return self
         value, least, most = (min(max(each, low), high) for each in self[:3])
         return BoundedValue(value, least, most, self.is_exact)
 
@@ -57,13 +51,11 @@ ZERO = BoundedValue(0.0, 0.0, 0.0, is_exact=True)
 
 @dataclass(frozen=True)
 class Learned:
-    """How a quantity depends on the variables: by laws, by a fit, or it is not known."""
+    """How a quantity depends on the variables: by laws, or by a fit."""
 
     laws: tuple[Law, ...] = ()
     """All that hold for the runs, the simplest first."""
     fit: Fit | None = None
-    why: str = ""
-    """Why it is refused; otherwise empty."""
     times: Learned | None = None
     """How often the laws count, such as the passages of a loop that depend on the data."""
 
@@ -80,8 +72,7 @@ class Learned:
         if self.laws:
             found = [max(law.at(point), 0.0) for law in self.laws]
             return BoundedValue(found[0], min(found), max(found), len(set(found)) == 1)
-        if self.fit is None:
-            return BoundedValue(math.nan, 0.0, math.inf, why=self.why)
+        assert self.fit is not None
         low, high = self.fit.band(point)
         return BoundedValue(float(self.fit.predict(point)[0]), float(low[0]), float(high[0]))
 
@@ -93,8 +84,7 @@ class Learned:
             return each if often == "1" else f"({each})*({often})"
         if self.laws:
             return " or ".join(law.text for law in self.laws[:2])
-        if self.fit is None:
-            return "refused"
+        assert self.fit is not None
         text = self.fit.formula.text
         for name, factor in zip(self.fit.formula.parameters, self.fit.coefficients, strict=True):
             text = text.replace(name, f"{factor:.3g}")
@@ -120,16 +110,12 @@ class ChainModel:
         if not self.ends and steps.is_exact and steps.value == 0:
             return dict.fromkeys(QUANTITIES, ZERO)
         alone = ("h", "h_sum") if point[PROCESSES] == 1 else ()  # there is nobody to send to
-        found = {name: ZERO if name in alone else self._value(name, point) for name in QUANTITIES}
+        found = {
+            name: ZERO if name in alone else self.learned[name].at(point) for name in QUANTITIES
+        }
         least, most = found["h"].low, 2 * found["h"].high
         found["h_sum"] = found["h_sum"].within(least, most)
         return found
-
-    def _value(self, name: str, point: Mapping[str, float]) -> BoundedValue:
-        try:
-            return self.learned[name].at(point)
-        except FormulaError as error:
-            return BoundedValue(math.nan, 0.0, math.inf, why=str(error).removeprefix("formula: "))
 
 
 @dataclass(frozen=True)

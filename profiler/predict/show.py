@@ -28,7 +28,7 @@ _GIVEN = "given after its name"
 
 
 def show_model(model: ProgramModel, console: Console) -> None:
-    """Print the laws of all cost centres, and what is not known."""
+    """Print the laws of all cost centres, and of which variables little is known."""
     console.print(Text(_head(model), style="bold"), soft_wrap=True)
     console.print(_laws(model))
     for line in _notes(model):
@@ -106,9 +106,8 @@ def sentence_of(prediction: RunPrediction, planner: Planner | None = None) -> st
     model, point = prediction.model, dict(prediction.point)
     processes = fmt.counted(int(point.pop(PROCESSES)), "process", "processes")
     at = f"at {words([point])} on" if point else "on"
-    least = "at least " if prediction.refused else ""
     parts = [
-        f"{prediction.opening} {at} {processes} of {prediction.prices.machine.label}: {least}"
+        f"{prediction.opening} {at} {processes} of {prediction.prices.machine.label}: "
         f"{fmt.seconds(prediction.total.total_s)}{band(prediction)}",
         f"most of it {fmt.label(model.nodes[prediction.worst])}",
     ]
@@ -143,14 +142,10 @@ def remarks(prediction: RunPrediction, found: Scaling) -> Iterator[tuple[str, st
         yield f"roll-off: fastest on {fastest}; with more, {cause} takes longer", found.cause
     for assumed in _assumed(prediction):
         yield assumed, None
-    for leaf, why in prediction.refused.items():
-        yield f"Not counted: {fmt.label(nodes[leaf])}: {why}.", leaf
 
 
 def band(prediction: RunPrediction) -> str:
     """Return the limits of a predicted time as text."""
-    if not math.isfinite(prediction.high_s):
-        return ""
     return f", {fmt.seconds(prediction.low_s)} to {fmt.seconds(prediction.high_s)}"
 
 
@@ -194,8 +189,7 @@ def _nodes(prediction: RunPrediction) -> Table:
     for path, seconds in prediction.paths.items():
         counts = ["", ""]
         if (chain := leaves.get(path)) is not None:
-            found = [chain.values[name] for name in ("supersteps", "h")]
-            counts = ["not known" if each.why else f"{each.value:,.0f}" for each in found]
+            counts = [f"{chain.values[name].value:,.0f}" for name in ("supersteps", "h")]
         parts = (seconds.total_s, seconds.comp_s, seconds.comm_s, seconds.sync_s)
         name = "  " * (len(path) - 1) + fmt.label(model.nodes[path[-1]])
         table.add_row(Text(name), *counts, *map(fmt.seconds, parts))

@@ -17,9 +17,10 @@ from bsplib.machine import Machine
 from bsplib.profiler.costs import h_relation, superstep_numbers
 from bsplib.profiler.predict import ModelError, learn, predict_run, read_model, scaling, write_model
 from bsplib.profiler.predict.document import document
+from bsplib.profiler.predict.laws import Law
 from bsplib.profiler.predict.observed import observe
 from bsplib.profiler.predict.planning import run_to_make
-from bsplib.profiler.predict.program import ProgramModel
+from bsplib.profiler.predict.program import Learned, ProgramModel
 from bsplib.recording.trace import read_trace
 from bsplib.tools.cli import main as bsp_main
 
@@ -228,6 +229,15 @@ def test_a_time_is_known_where_laws_give_all_of_it_and_else_believed(tmp_path):
         return predict_run(learn(runs), 2, {"n": 4096}).opening
 
     assert [opening(each) for each in (0.0, 1e-8)] == ["Known", "Believed"]
+
+
+def test_a_point_at_which_a_law_has_no_value_is_refused_in_a_sentence(recorded):
+    model = learn([recorded("scanned", n, p) for n in SIZES[:2] for p in COUNTS])
+    first, *others = model.chains
+    learned = {**first.learned, "h": Learned((Law("log2(n)", 2),))}
+    odd = replace(model, chains=(replace(first, learned=learned), *others))
+    with pytest.raises(bsplib.UsageError, match=r"^predict: the term of .* at n = 0"):
+        predict_run(odd, 2, {"n": 0})
 
 
 @pytest.mark.lengthy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import Node
 from bsplib.profiler.predict import predict_run, scaling, write_model
 from bsplib.profiler.predict.observed import Observation, ObservedProgram, Quantities
-from bsplib.profiler.predict.program import Learned, learn_observed
+from bsplib.profiler.predict.program import learn_observed
 from bsplib.profiler.predict.show import band
 from bsplib.tools.cli import main as cli
 from bsplib.webui.opened_runs import AddressError
@@ -58,15 +58,6 @@ def made(**more):
     program = ObservedProgram(NODES, CHAINS, frozenset(), frozenset(), observations)
     meta = {"program": "sort.py", "machine": asdict(HERE), "backend": "sim", **more}
     return learn_observed(program, len(observations), meta)
-
-
-def without_h(why="no form gives all of them"):
-    """Return a model that does not know the h-relations of its second cost centre."""
-    model = made()
-    first, second = model.chains
-    unknown = {quantity: Learned(why=why) for quantity in ("h", "h_sum")}
-    second = replace(second, learned={**second.learned, **unknown})
-    return replace(model, chains=(first, second))
 
 
 def served_model(shown):
@@ -136,9 +127,9 @@ AT_FIRST = "Believed at n = 65536 on 1024 processes of here: "
 
 
 def test_the_sentences_are_those_that_bsp_predict_prints():
-    prediction = predict_run(without_h(), 64, {"n": 65536}, THERE)
+    prediction = predict_run(made(), 64, {"n": 65536}, THERE)
     printed = " ".join(str(prediction).split())
-    shown = webui.ShownModel(without_h(), THERE, [{"n": 65536.0, "p": 64.0}])
+    shown = webui.ShownModel(made(), THERE, [{"n": 65536.0, "p": 64.0}])
     told = [each for each in sentences(shown) if "hurts first" not in each]
     assert len(told) > 2
     assert [each for each in told if each not in printed] == []
