@@ -219,8 +219,8 @@ def _joined(losses: list[Loss]) -> list[Loss]:
         whole.change_s = None
         whole.nodes = tuple(dict.fromkeys((*whole.nodes, *loss.nodes)))
         whole.sites = tuple(dict.fromkeys((*whole.sites, *loss.sites)))
-        for how, ns in loss.mended_ns.items():
-            whole.mended_ns[how] += ns
+        ways = [how for how in whole.mended_ns if how in loss.mended_ns]
+        whole.mended_ns = {how: whole.mended_ns[how] + loss.mended_ns[how] for how in ways}
     return list(first.values())
 
 
@@ -286,7 +286,8 @@ class LossRecords:
             observed.finish(callgraph)
         saved = self._replay.saved_ns().tolist() if self._mends else []
         for (observed, how), ns in zip(self._mends, saved, strict=True):
-            observed.loss.mended_ns[how] = ns
+            if how != AS_OTHERS or observed.could_be_as_others:
+                observed.loss.mended_ns[how] = ns
 
 
 class _Observed:
@@ -311,6 +312,8 @@ class _Observed:
         self._wanted = np.array(sorted(wanted), np.int64)
         self._longer: list[Floats] = []
         """By window how much longer it took in each superstep, where it did."""
+        self._alone = np.zeros(2)
+        """How much longer it took where the others had nothing to do, and everywhere."""
         self._core = np.zeros(run.nprocs)
         """What each process computed in these supersteps."""
         self._there = 0
@@ -378,6 +381,8 @@ class _Observed:
             excess = excess_bytes(window.account)
             self._bytes += [(values[rows] * longer[rows]).sum() for values in excess]
         if self.loss.part == _COMP:
+            mine, core = longer[loss.rows], loss.core[loss.rows]
+            self._alone += mine[mine >= (1 - LEAST_TOLD) * core].sum(), mine.sum()
             inside = np.flatnonzero(loss.inside)
             pid = window.pid[inside]
             self._core += np.bincount(pid, loss.core[inside], self._nprocs)
@@ -444,6 +449,20 @@ class _Observed:
             loss.late = self._late.late() if self._late else ""
             if loss.habit == FIXED:
                 self._finish_others(callgraph)
+
+    @property
+    def could_be_as_others(self) -> bool:
+        """Whether it could be as short as on the others, when all windows have been added.
+
+        To have nothing to do, as few others, is no remedy, nor is it where all work in turn.
+        """
+        if nothing := self.loss.nothing_pids:
+            return len(self.loss.pids) <= len(nothing)
+        named = np.isin(np.arange(self._nprocs), self.loss.pids)
+        mine, theirs = (self._core[each] if each.any() else self._core for each in (named, ~named))
+        alone, everywhere = self._alone
+        is_more = MOST * np.median(mine) > np.median(theirs)
+        return bool(alone <= MOST * everywhere or is_more)
 
     def _finish_saving(self, callgraph: CallGraph) -> None:
         loss, fewest = self.loss, FEW * self._nprocs

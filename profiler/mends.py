@@ -113,6 +113,8 @@ class LossRows:
         begins = starts(step[order])
         ends = np.append(begins[1:], len(order))
         low, high = (begins + ends - 1) // 2, (begins + ends) // 2
+        if self.is_rotating:  # the one that is longer is among them
+            high = low
         usual = np.zeros(self.window.steps)
         usual[step[order[begins]]] = (values[order[low]] + values[order[high]]) / 2
         return usual

@@ -362,12 +362,9 @@ def _mended(loss: Loss, main_s: float) -> str:
 
     Of ways that bring the same, the first is told.
     """
-    ways = dict(loss.mended_ns)
-    if not ways:
+    if not loss.mended_ns:
         return ""
-    if len(loss.pids) > len(loss.nothing_pids) > 0:  # to have nothing, as few others, is no remedy
-        ways.pop(mends.AS_OTHERS, None)
-    worth = {how: ns for how, ns in ways.items() if _saves_much(ns / 1e9, loss, main_s)}
+    worth = {how: ns for how, ns in loss.mended_ns.items() if _saves_much(ns / 1e9, loss, main_s)}
     if not worth:
         return "to mend this alone would save little, since other processes take as long"
     whole = fmt.seconds(loss.elapsed_s)

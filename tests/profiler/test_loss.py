@@ -247,6 +247,23 @@ def test_a_delay_behind_another_is_not_named(tmp_path, main):
     assert sentence.who == (1,)
 
 
+def in_turn(bsp):
+    for _ in range(6):
+        for turn in range(bsp.nprocs):
+            if bsp.pid == turn:
+                bsp.charge(1 * MS)
+                if turn + 1 < bsp.nprocs:
+                    bsp.send(turn + 1, 1.0)
+            bsp.oblsync(int(bsp.pid == turn + 1))
+
+
+@pytest.mark.parametrize("nprocs", [2, 3, 8])
+def test_who_works_in_turn_is_not_told_to_have_nothing_to_do_as_the_others(tmp_path, nprocs):
+    sentences = judged(tmp_path / "t.bsp", in_turn, nprocs=nprocs).verdict.sentences
+    assert all("; shared evenly the run would take 6." in each.text for each in sentences)
+    assert not any("as on the others" in each.text or each.as_others_s for each in sentences)
+
+
 # -- who, how often, how it changes ----------------------------------------------------------------
 
 
