@@ -13,13 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from bsplib.profiler._arrays import Floats, Ints, Numbers
     from bsplib.recording.records import Run
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Numbers = NDArray[Any]
 
 
 class BySuperstep:

@@ -7,12 +7,11 @@ records with a table of all possible values is ten times as fast as a sort.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-Ints = NDArray[np.int64]
+from bsplib.profiler._arrays import Bools, Ints, Numbers
 
 _TABLE_PER_ROW = 4
 
@@ -73,28 +72,6 @@ def preceding(keys: Ints) -> Ints:
     return before
 
 
-def grouped_sums(place: Ints, rows: Iterable[NDArray[Any]], count: int) -> NDArray[Any]:
-    """Add up the columns of some rows that have the same place.
-
-    What stands in order, as the records of one process after another do, is added several times
-    as fast. The values are whole numbers, so that the order does not matter.
-
-    Args:
-        place: of each column, from 0 to ``count``, without gaps.
-        rows: each as long as ``place``.
-        count: number of places.
-
-    Returns:
-        Shape (rows, places), floats.
-    """
-    if count == 1:
-        return np.stack([values.sum(keepdims=True, dtype=np.float64) for values in rows])
-    if count and (place[1:] >= place[:-1]).all():
-        begins = starts(place)
-        return np.stack([np.add.reduceat(values, begins, dtype=np.float64) for values in rows])
-    return np.stack([np.bincount(place, values, count) for values in rows]).astype(np.float64)
-
-
 def finder(keys: Ints, end: int) -> Callable[[Ints], Ints]:
     """Return a function that finds the positions of keys, -1 for keys that are not there.
 
@@ -119,7 +96,7 @@ def finder(keys: Ints, end: int) -> Callable[[Ints], Ints]:
 # -- segments of sorted columns: where a new key begins ------------------------------------------
 
 
-def changes(*keys: NDArray[np.integer]) -> NDArray[np.bool_]:
+def changes(*keys: NDArray[np.integer]) -> Bools:
     """Mark, in sorted keys, where the combination differs from the one before."""
     marks = np.ones(len(keys[0]), bool)
     marks[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
@@ -132,18 +109,31 @@ def starts(*keys: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 class SumsByKey:
-    """Columns of sums by key, in the order of the keys."""
+    """Columns of sums by key, in the order of the keys; the values are whole numbers."""
 
     def __init__(self, rows: int, dtype: DTypeLike = np.int64) -> None:
         self.keys: Ints = np.zeros(0, np.int64)
-        self.sums: NDArray[Any] = np.zeros((rows, 0), dtype)
+        self.sums: Numbers = np.zeros((rows, 0), dtype)
 
-    def add(self, keys: Ints, sums: NDArray[Any]) -> None:
-        """Add columns to those of the same keys."""
-        keys = np.append(self.keys, keys)
+    def add(self, keys: Ints, rows: Iterable[Numbers]) -> None:
+        """Add columns to those of the same keys.
+
+        Args:
+            keys: of the columns; several may have the same.
+            rows: each as long as ``keys``.
+        """
+        place = keys.copy()
+        found = rank_in_place(place)
+        if len(found) == 0:
+            return
+        if (place[1:] >= place[:-1]).all():  # those of one process after another: ten times as fast
+            begins = starts(place)
+            sums = [np.add.reduceat(values, begins, dtype=np.float64) for values in rows]
+        else:
+            sums = [np.bincount(place, values, len(found)) for values in rows]
+        keys = np.append(self.keys, found)
         order = np.argsort(keys, kind="stable")
         begins = starts(keys[order])
-        if len(begins):
-            self.keys = keys[order[begins]]
-            every = np.append(self.sums, sums, axis=1)
-            self.sums = np.add.reduceat(every[:, order], begins, axis=1)
+        self.keys = keys[order[begins]]
+        every = np.append(self.sums, np.stack(sums).astype(self.sums.dtype), axis=1)
+        self.sums = np.add.reduceat(every[:, order], begins, axis=1)

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.profiler import limits
+from bsplib.profiler._arrays import Bools, Floats, Ints, Rows
 from bsplib.profiler._by_step import BySuperstep, is_table
 from bsplib.profiler._numbering import (
-    Ints,
     SumsByKey,
     changes,
-    grouped_sums,
     rank_in_place,
     ranked,
     starts,
@@ -36,7 +35,7 @@ from bsplib.sync_kinds import Kind
 # than records.
 
 
-Stats = NDArray[np.float64]
+Stats = Floats
 """Costs of cells, supersteps or groups: one column for each of them, one row for each ``ROW``."""
 
 _GREATEST = (*(f"{metric}_max" for metric in METRICS), "supersteps")
@@ -54,30 +53,15 @@ def merge(stats: Stats, begins: NDArray[np.intp]) -> Stats:
     return merged
 
 
-class CostCells:
-    """Costs of cells, in the order of supersteps, and of origins within one superstep."""
+class Cells(NamedTuple):
+    """Costs of cells; the fields have one element for each of them."""
 
-    def __init__(self, keys: Ints, ended: NDArray[np.bool_], cells: BySuperstep) -> None:
-        """Create cells without costs.
-
-        Args:
-            keys: of the cells, as :func:`cell_numbers` returns them.
-            ended: for each origin whether it ends a superstep, and not only ``main``.
-            cells: sums up by cell.
-        """
-        self.step, self.origin = np.divmod(keys, max(len(ended), 1))
-        self.by = cells
-        """Sums up by cell."""
-        self.records: Ints = cells.sums(np.ones(len(cells.of_record), np.int64)).astype(np.int64)
-        """Number of records of each cell."""
-        self.stats: Stats = np.empty((len(ROW), len(keys)))
-        self.stats[ROW["supersteps"]] = ended[self.origin]
-
-    def add(self, costs: NDArray[np.float64]) -> None:
-        """Take in the costs of the records, one row for each metric."""
-        for metric, values in zip(METRICS, costs, strict=True):
-            self.stats[ROW[f"{metric}_max"]] = self.by.greatest(values)
-            self.stats[ROW[f"{metric}_min"]] = self.by.least(values)
+    step: Ints
+    group: Ints
+    origin: Ints
+    records: Ints
+    """Number of records."""
+    stats: Stats
 
 
 def _cells_of(window: RunWindow, origin: Ints, origins: int) -> tuple[Ints, BySuperstep]:
@@ -116,39 +100,8 @@ def cell_numbers(step: Ints, origin: Ints, origins: int) -> tuple[Ints, Ints]:
     return keys[order], cell
 
 
-class Pies:
-    """Costs of slices: a slice is what one process has of one origin."""
-
-    def __init__(self, nprocs: int, metrics: int) -> None:
-        """Create slices without records."""
-        self._nprocs = nprocs
-        self._slices = SumsByKey(metrics, np.float64)
-
-    def add(self, keys: Ints, costs: NDArray[np.float64]) -> None:
-        """Take in the costs of some records.
-
-        Args:
-            keys: slice of each of them, ``origin * nprocs + pid``.
-            costs: one row for each metric.
-        """
-        number = keys.copy()
-        found = rank_in_place(number)
-        self._slices.add(found, grouped_sums(number, costs, len(found)))
-
-    def of(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the sum of each metric for each process, over the chosen origins."""
-        origin, pid = np.divmod(self._slices.keys, self._nprocs)
-        slices = np.flatnonzero(chosen[origin])
-        pids = pid[slices]
-        return np.stack(
-            [np.bincount(pids, sums[slices], self._nprocs) for sums in self._slices.sums]
-        )
-
-
 _BITS = 62
 """Origins that one word has a bit for."""
-_MOST_PENDING = 2**16
-"""Sets that are there several times, before they are joined."""
 
 
 class Spans:
@@ -174,7 +127,7 @@ class Spans:
             times = origin, start, end
             self._open = _united(*map(np.append, self._open, times))
 
-    def elapsed_ns(self, chosen: NDArray[np.bool_]) -> int:
+    def elapsed_ns(self, chosen: Bools) -> int:
         """Return the length of the union of the times of the chosen origins."""
         self._settle(np.iinfo(np.int64).max)
         self._join()
@@ -198,7 +151,7 @@ class Spans:
         self._pending.append(
             (np.cumsum(changes[:, order], axis=1)[:, :-1], np.diff(moments[order]))
         )
-        if sum(len(ns) for _, ns in self._pending) > max(len(self._ns), _MOST_PENDING):
+        if sum(len(ns) for _, ns in self._pending) > len(self._ns):
             self._join()
         self._open = origin[later], np.maximum(start[later], until), end[later]
 
@@ -219,21 +172,26 @@ class Spans:
         self._ns = np.bincount(number.ravel(), ns, found.shape[1]).astype(np.int64)
 
 
-def _of_cells(cells: CostCells, records: NDArray[np.void]) -> tuple[Ints, Ints, Ints]:
+def _times_of(origin: Ints, by: BySuperstep, records: Rows) -> tuple[Ints, Ints, Ints]:
     """Return origin, start and end of times that together are those of the records.
 
     The times of a cell are one if all of them contain the same moment, as those of a global
     sync do; otherwise the time of each record is kept.
+
+    Args:
+        origin: of each cell.
+        by: sums up the records by cell.
+        records: the records.
     """
-    by, start, end = cells.by, records["start"], records["end"]
+    start, end = records["start"], records["end"]
     first, last = by.least(start), by.greatest(end)
     whole = by.greatest(start) <= by.least(end)
     if whole.all():
-        return cells.origin, first, last
+        return origin, first, last
     cell = by.of_record
     rows = np.flatnonzero(~whole[cell])
     return (
-        np.append(cells.origin[whole], cells.origin[cell[rows]]),
+        np.append(origin[whole], origin[cell[rows]]),
         np.append(first[whole], start[rows]),
         np.append(last[whole], end[rows]),
     )
@@ -260,12 +218,12 @@ def _united(origin: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     return origin[heads], start[heads], end[tails]
 
 
-def where_ended(records: Columns | NDArray[np.void], rows: Ints) -> Columns:
+def where_ended(records: Columns | Rows, rows: Ints) -> Columns:
     """Return stack and kind of some records, which are what their origins need."""
     return Columns({name: records[name][rows] for name in ("stack", "kind")}, len(rows))
 
 
-def origin_keys(records: Columns | NDArray[np.void]) -> Ints:
+def origin_keys(records: Columns | Rows) -> Ints:
     """Return stack and kind of each record in one number, ``stack * len(Kind) + kind``."""
     keys: Ints = records["stack"] * np.int64(len(Kind)) + records["kind"]
     return keys
@@ -280,11 +238,12 @@ class RunSums:
         self._groups = _Groups(run)
         self._number: dict[int, int] = {}
         """The origins that were found so far, by key."""
-        self._singles: list[tuple[Ints, NDArray[np.float64]]] = []
-        """Costs of the supersteps that had a single origin, by group and origin."""
-        self._others: list[_Cells] = []
+        self._singles = SumsByKey(len(ROW), np.float64)
+        """Costs of the supersteps that had a single origin, by origin and group."""
+        self._others: list[Cells] = []
         """The cells of the other supersteps."""
-        self._pies = Pies(run.nprocs, len(METRICS))
+        self._pies = SumsByKey(len(METRICS), np.float64)
+        """Costs of slices: what one process has of one origin, ``origin * nprocs + pid``."""
         self._spans = Spans()
         self._known: dict[frozenset[int], Cost] = {}
 
@@ -295,35 +254,33 @@ class RunSums:
         origin = origin_keys(records)
         keys = rank_in_place(origin)
         places, by = _cells_of(window, origin, len(keys))
-        cells = CostCells(places, keys % len(Kind) != Kind.END, by)
         number = np.array(
             [self._number.setdefault(key, len(self._number)) for key in keys.tolist()]
         )
-        slices = number[origin] * self._nprocs + records["pid"]
         costs = record_costs(run)[:, fresh]
-        cells.add(costs)
-        self._pies.add(slices, costs)
-        found, start, end = _of_cells(cells, records)
-        self._spans.add(*_united(number[found], start, end))
+        self._pies.add(number[origin] * self._nprocs + records["pid"], costs)
+        step, place = np.divmod(places, max(len(keys), 1))
+        found, start, end = _times_of(number[place], by, records)
+        self._spans.add(*_united(found, start, end))
         group = np.zeros(len(places), np.int64)
         if self._groups.levels:
             group[by.of_record] = records["group"]
-        self._add_cells(cells, group, number[cells.origin])
+        stats: Stats = np.empty((len(ROW), len(places)))
+        stats[ROW["supersteps"]] = (keys % len(Kind) != Kind.END)[place]
+        for metric, values in zip(METRICS, costs, strict=True):
+            stats[ROW[f"{metric}_max"]] = by.greatest(values)
+            stats[ROW[f"{metric}_min"]] = by.least(values)
+        count = by.sums(np.ones(len(records), np.int64)).astype(np.int64)
+        self._add_cells(Cells(step, group, number[place], count, stats))
 
-    def _add_cells(self, cells: CostCells, group: Ints, origin: Ints) -> None:
+    def _add_cells(self, cells: Cells) -> None:
         """Sum up the supersteps that have one cell; keep the cells of the others."""
         alone = np.bincount(cells.step)[cells.step] == 1
-        stats = cells.stats if alone.all() else cells.stats[:, alone]
-        stats[_LOW, cells.records[alone] < self._groups.size[group[alone]]] = 0
-        keys = group[alone] * _MOST_ORIGINS + origin[alone]
-        number = keys.copy()
-        found = rank_in_place(number) if len(number) else keys
-        sums = grouped_sums(number, stats, len(found))
-        self._singles.append((found, sums))
+        one = cells if alone.all() else Cells(*(each[..., alone] for each in cells))
+        one.stats[_LOW, one.records < self._groups.size[one.group]] = 0
+        self._singles.add(one.origin * len(self._groups.size) + one.group, one.stats)
         if not alone.all():
-            more = ~alone
-            parts = cells.step[more], group[more], origin[more], cells.records[more]
-            self._others.append(_Cells(*parts, cells.stats[:, more]))
+            self._others.append(Cells(*(each[..., ~alone] for each in cells)))
 
     def close(self) -> None:
         """Arrange the sums by the order of origins, when all windows have been added."""
@@ -336,10 +293,28 @@ class RunSums:
         """For each origin its number in the order in which they were found."""
         place = np.empty_like(self._found)
         place[self._found] = np.arange(len(place))
-        self._cells = _joined(self._singles, self._others, self._groups.size, place)
-        self._singles, self._others = [], []
+        self._cells = self._joined(place)
+        self._others = []
 
-    def origin_of(self, records: Columns | NDArray[np.void]) -> Ints:
+    def _joined(self, place: Ints) -> Cells:
+        """Join the cells of all windows, in the order of groups and supersteps.
+
+        All supersteps of a group that had only one origin, the same one, count as one superstep.
+
+        Args:
+            place: position of each origin that was found.
+        """
+        keys, size = self._singles.keys, self._groups.size
+        origin, group = np.divmod(keys, len(size))
+        parts = [Cells(np.arange(len(keys)), group, origin, size[group], self._singles.sums)]
+        for cells in self._others:
+            parts.append(cells._replace(step=cells.step + parts[-1].step.max(initial=-1) + 1))
+        every = Cells(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
+        every = every._replace(origin=place[every.origin])
+        order = np.lexsort((every.origin, every.step, every.group))
+        return Cells(*(each[..., order] for each in every))
+
+    def origin_of(self, records: Columns | Rows) -> Ints:
         """Return the positions in ``origins`` of the origins of some records."""
         keys = origin_keys(records)
         different = rank_in_place(keys)
@@ -372,12 +347,14 @@ class RunSums:
             self._known[origins] = self._cost_of(chosen)
         return self._known[origins]
 
-    def _cost_of(self, chosen: NDArray[np.bool_]) -> Cost:
+    def _cost_of(self, chosen: Bools) -> Cost:
         """Compute the cost of the chosen origins, in seconds and bytes."""
         stats = self._groups.total(*self._group_sums(chosen))
         found = np.zeros(len(chosen), bool)
         found[self._found[chosen]] = True
-        pies = self._pies.of(found)
+        origin, pid = np.divmod(self._pies.keys, self._nprocs)
+        mine = np.flatnonzero(found[origin])
+        pies = [np.bincount(pid[mine], sums[mine], self._nprocs) for sums in self._pies.sums]
         summaries = {}
         for metric, pie in zip(METRICS, pies, strict=True):
             unit = 1.0 if metric == "h" else 1e9
@@ -392,7 +369,7 @@ class RunSums:
             **summaries,
         )
 
-    def _group_sums(self, chosen: NDArray[np.bool_]) -> tuple[Ints, Stats]:
+    def _group_sums(self, chosen: Bools) -> tuple[Ints, Stats]:
         """Return the groups with chosen records, in order, and the sums over their supersteps.
 
         A process without a chosen record in a superstep counts as 0 there.
@@ -406,49 +383,6 @@ class RunSums:
         stats[_LOW, present < self._groups.size[groups]] = 0
         begins = starts(groups)
         return groups[begins], np.add.reduceat(stats, begins, axis=1)
-
-
-class _Cells(NamedTuple):
-    """Costs of cells of several supersteps; the fields have one element for each cell."""
-
-    step: Ints
-    group: Ints
-    origin: Ints
-    records: Ints
-    stats: Stats
-
-
-_MOST_ORIGINS = 2**32
-"""More than the origins of a run: stacks are numbered by 31 bits, and some have several kinds."""
-
-
-def _joined(
-    singles: list[tuple[Ints, NDArray[np.float64]]], others: list[_Cells], size: Ints, place: Ints
-) -> _Cells:
-    """Join the cells of all windows, in the order of groups and supersteps.
-
-    All supersteps of a group that had only one origin, the same one, count as one superstep.
-
-    Args:
-        singles: by group and origin the sums over such supersteps.
-        others: the cells of the other supersteps.
-        size: number of processes of each group.
-        place: position of each origin that was found.
-    """
-    whole = SumsByKey(len(ROW), np.float64)
-    for keys, sums in singles:
-        whole.add(keys, sums)
-    group, origin = np.divmod(whole.keys, _MOST_ORIGINS)
-    parts = [_Cells(np.arange(len(whole.keys)), group, origin, size[group], whole.sums)]
-    for cells in others:
-        parts.append(cells._replace(step=cells.step + parts[-1].step.max(initial=-1) + 1))
-    step, group, origin, records = (
-        np.concatenate([part[field] for part in parts]) for field in range(4)
-    )
-    origin = place[origin]
-    stats = np.concatenate([part.stats for part in parts], axis=1)
-    order = np.lexsort((origin, step, group))
-    return _Cells(step[order], group[order], origin[order], records[order], stats[:, order])
 
 
 class _Groups:
@@ -470,7 +404,7 @@ class _Groups:
         """The groups of each depth, sorted by partition; deepest first, without the root."""
         self.levels = len(self._levels)
 
-    def total(self, groups: Ints, sums: Stats) -> NDArray[np.float64]:
+    def total(self, groups: Ints, sums: Stats) -> Floats:
         """Combine the sums of groups into those of the root with all its sub-groups.
 
         The sub-groups of one partition run at the same time: the greatest of their maxima
@@ -494,5 +428,5 @@ class _Groups:
             begins = starts(parents)
             stats[:, parents[begins]] += np.add.reduceat(beside, begins, axis=1)
             present[parents] = True
-        total: NDArray[np.float64] = stats[:, 0]
+        total: Floats = stats[:, 0]
         return total

@@ -42,15 +42,13 @@ from bsplib.recording.records import NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from bsplib.profiler._arrays import Bools, Floats, Ints, Rows
     from bsplib.profiler._by_step import BySuperstep
     from bsplib.profiler.costs import CallTimes
     from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run
     from bsplib.recording.tables import Columns
 
-    Ints = NDArray[np.int64]
 
 PARTS = (
     "useful",
@@ -101,7 +99,7 @@ class Computing:
     waited: Ints
 
 
-def computing_of(records: NDArray[np.void] | Columns) -> Computing:
+def computing_of(records: Rows | Columns) -> Computing:
     """Return what the computing parts of some records consist of.
 
     Where the system has no measure of the time without a core, what is not CPU time is
@@ -207,7 +205,7 @@ class Account:
     def _blocked(self) -> Ints:
         return blocked_ns(self.run.records)
 
-    def _of_step(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _of_step(self, values: Floats) -> Floats:
         """Return for each record the value of its superstep."""
         return by_superstep(self.run).spread(values)
 
@@ -295,7 +293,7 @@ def _ended_together(run: Run) -> Run:
     return found
 
 
-def _named(records: NDArray[np.void] | Columns, row: int) -> str:
+def _named(records: Rows | Columns, row: int) -> str:
     """Return the name of a record in errors."""
     pid, group, superstep = (records[name][row] for name in ("pid", "group", "superstep"))
     return f"superstep {superstep} of process {pid} in group {group}"
@@ -307,7 +305,7 @@ def taken(rest: Ints, most: Ints) -> tuple[Ints, Ints]:
     return part, rest - part
 
 
-def _up(ns: NDArray[np.float64]) -> Ints:
+def _up(ns: Floats) -> Ints:
     """Round up to whole nanoseconds, but for the rounding errors of the product."""
     return np.ceil(ns - 1e-6).astype(np.int64)
 
@@ -333,7 +331,7 @@ def _arrived_last(run: Run, by: BySuperstep) -> Ints:
     return behind
 
 
-def _with_blamed(run: Run, behind: Ints) -> tuple[Ints, NDArray[np.bool_] | None]:
+def _with_blamed(run: Run, behind: Ints) -> tuple[Ints, Bools | None]:
     """Put those that the trace blames in place of the last arrivals; mark the records.
 
     In a run with the times of another Machine all that wait at once wait for the last arrival.

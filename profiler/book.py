@@ -2,7 +2,7 @@
 
 Every nanosecond of every process is booked once, under one of ``PARTS``, with the process that
 **spent** it and a **root**: a cost centre with its whole call stack (an *origin*, a position in
-``CallGraph.origins``), a process and a cause. The root of what a process did itself is itself. The
+``CallGraph.origins``) and a process. The root of what a process did itself is itself. The
 root of idle time is what was longer on the path of the process that was waited for
 (:mod:`bsplib.profiler.paths`); that of transfers for which another process moves more bytes is the
 process with the greatest h. What is not in ``main`` has no root: start and end, and waiting for a
@@ -19,8 +19,8 @@ What readers ask for:
   :meth:`Book.of_graph`. The time of a node is the mean over the processes of all that is rooted
   there, its loss the part of it in ``LOST``. Leaves add up to functions, functions to ``main``,
   and ``main`` with :attr:`Book.before` to the elapsed time less start and end.
-- losses, for clusters: :attr:`RootSums.losses` by origin, process and cause; :attr:`RootSums.worst`
-  the superstep that bears most, by origin and cause; and window by window:
+- losses, for clusters: :attr:`RootSums.losses` by origin, process and part of the account;
+  :attr:`RootSums.worst` the superstep that bears most, by origin and part; and window by window:
   :attr:`BookedWindow.lost`.
 - what a record waited for: :meth:`BookedWindow.roots_of` its :attr:`BookedWindow.shares`.
 - ranges of supersteps: the book of a run that is ``part_of`` another one
@@ -34,28 +34,18 @@ Source: cost of a superstep, ``w + g h + l`` (Jarvis et al. 2002, section 2.1).
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bsplib.errors import TraceError
+from bsplib.profiler import account as parts
 from bsplib.profiler import paths
 from bsplib.profiler._numbering import SumsByKey, rank_in_place
-from bsplib.profiler.account import (
-    BLOCKED,
-    CORE,
-    ENDS,
-    IMBALANCE,
-    LATENCY,
-    PARTS,
-    RECORDING,
-    TRANSFER_IMBALANCE,
-    UNEXPLAINED,
-    Account,
-)
+from bsplib.profiler.account import PARTS, Account
 from bsplib.profiler.costs import by_superstep
 from bsplib.profiler.paths import IdleShares, Paths, Tail
 from bsplib.profiler.survey import root_count, span_of, survey
@@ -66,62 +56,33 @@ from bsplib.recording.tables import ahead
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from numpy.typing import NDArray
-
+    from bsplib.profiler._arrays import Bools, Ints, Numbers
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.loss_records import LossRecords
     from bsplib.profiler.rates import Rates
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
-    Ints = NDArray[np.int64]
 
-LOST = (IMBALANCE, TRANSFER_IMBALANCE, BLOCKED, CORE)
+LOST = (parts.IMBALANCE, parts.TRANSFER_IMBALANCE, parts.BLOCKED, parts.CORE)
 """The parts of the account that are loss."""
 
-CAUSES = (
-    *("comp", "calls", "transfers", "bytes", "blocked", "core"),
-    *("latency", "recording", "unexplained", "start"),
-)
-"""Why time has its root where it has. The first six are causes of a loss: the process computed
-longer, was longer in calls of primitives, its transfers took longer after the release, it moves
-more bytes than others, it was blocked, or had no core. Of ``blocked`` and ``core`` its own time is
-a part. The others: it had more l, its recorder took time, it is not known, it began ``main``
-later."""
-(
-    COMP,
-    CALLS,
-    TRANSFERS,
-    BYTES,
-    WAS_BLOCKED,
-    NO_CORE,
-    MORE_L,
-    RECORDER,
-    UNKNOWN,
-    START,
-) = range(len(CAUSES))
-PART_OF = (
-    *(IMBALANCE, TRANSFER_IMBALANCE, TRANSFER_IMBALANCE, TRANSFER_IMBALANCE, BLOCKED, CORE),
-    *(LATENCY, RECORDING, UNEXPLAINED, ENDS),
-)
-"""Under which part of the account idle time of each cause is."""
-LOSS_CAUSES = sum(part in LOST for part in PART_OF)
-"""The first causes, which are losses."""
-_CAUSE_OF = {
-    paths.COMP: COMP,
-    paths.CALLS: CALLS,
-    paths.BLOCKED: WAS_BLOCKED,
-    paths.CORE: NO_CORE,
-    paths.RECORDING: RECORDER,
-    paths.GAP: UNKNOWN,
-    paths.TRANSFERS: TRANSFERS,
-    paths.LATENCY: MORE_L,
-    paths.BLOCKED_AFTER: WAS_BLOCKED,
-    paths.CORE_AFTER: NO_CORE,
-    paths.REST: UNKNOWN,
-    paths.START: START,
+_PART_OF = {
+    paths.COMP: parts.IMBALANCE,
+    paths.CALLS: parts.TRANSFER_IMBALANCE,
+    paths.BLOCKED: parts.BLOCKED,
+    paths.CORE: parts.CORE,
+    paths.RECORDING: parts.RECORDING,
+    paths.GAP: parts.UNEXPLAINED,
+    paths.TRANSFERS: parts.TRANSFER_IMBALANCE,
+    paths.LATENCY: parts.LATENCY,
+    paths.BLOCKED_AFTER: parts.BLOCKED,
+    paths.CORE_AFTER: parts.CORE,
+    paths.REST: parts.UNEXPLAINED,
+    paths.START: parts.ENDS,
 }
-"""The cause for each strand of a path."""
+"""Under which part of the account idle time is that is due to each strand of a path."""
+_PART = np.array([_PART_OF[strand] for strand in range(paths.STRANDS)])
 BEFORE, NOWHERE = -2, -1
 """The origins of what is rooted before a range of supersteps, and of start and end."""
 
@@ -134,22 +95,29 @@ class RootRows(NamedTuple):
     origin: Ints
     """Position in ``CallGraph.origins``, or ``BEFORE``, or ``NOWHERE``."""
     pid: Ints
-    cause: Ints
-    """Position in ``CAUSES``."""
+    part: Ints
+    """Of the account; all of what is blocked, or without a core, is lost, and of the other parts in
+    ``LOST`` what others wait for, or take longer for."""
     rank: Ints
     """Equal for records of one superstep, also in sub-groups that one partition opened."""
     ns: Ints
 
-    def at(self, chosen: NDArray[Any]) -> RootRows:
+    def at(self, chosen: Numbers) -> RootRows:
         """Return some of the rows, by truth values or positions."""
         return RootRows(*(each[chosen] for each in self))
 
     def by_root(self) -> RootRows:
         """Return the same with one row for each root that is a known record."""
         unknown = -1 - np.arange(len(self.ns))
-        keys = np.where(self.position < 0, unknown, self.position * len(CAUSES) + self.cause)
+        keys = np.where(self.position < 0, unknown, self.position * len(PARTS) + self.part)
         _, first, number = np.unique(keys, return_index=True, return_inverse=True)
         return self.at(first)._replace(ns=_counted(number, self.ns, 0))
+
+    @property
+    def is_lost(self) -> Bools:
+        """Marks what is lost somewhere in the run, or the range of supersteps."""
+        found: Bools = np.isin(self.part, LOST) & (self.origin >= 0)
+        return found
 
 
 class BookedWindow:
@@ -170,11 +138,11 @@ class BookedWindow:
         return self._ways.shares()
 
     def roots_of(self, share: Ints | slice) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return position, origin, process and cause of the roots of some ``shares``."""
+        """Return position, origin and process of the roots of some ``shares``, and the part."""
         nodes, node, strand = self._ways.nodes, self.shares.node[share], self.shares.strand[share]
         side = paths.SIDE[strand]
         origin = np.where(strand == paths.START, NOWHERE, nodes.origin[node, side])
-        return nodes.position[node, side], origin, nodes.pid[node], _CAUSE[strand]
+        return nodes.position[node, side], origin, nodes.pid[node], _PART[strand]
 
     @property
     def open_from(self) -> int:
@@ -218,48 +186,32 @@ class BookedWindow:
         idle = RootRows(*self.roots_of(slice(None)), ways.nodes.rank[shares.node], shares.ns)
         every = (
             idle,
-            self._rooted_here(WAS_BLOCKED, np.flatnonzero(self.own[BLOCKED]), BLOCKED),
-            self._rooted_here(NO_CORE, np.flatnonzero(self.own[CORE]), CORE),
+            self._rooted_here(parts.BLOCKED, np.flatnonzero(self.own[parts.BLOCKED])),
+            self._rooted_here(parts.CORE, np.flatnonzero(self.own[parts.CORE])),
             self._uneven(),
         )
         return RootRows(*(np.concatenate(each) for each in zip(*every, strict=True)))
 
-    def _rooted_here(self, cause: int, rows: Ints, part: int, root: Ints | None = None) -> RootRows:
+    def _rooted_here(self, part: int, rows: Ints, root: Ints | None = None) -> RootRows:
         """Return what some records took themselves, which is rooted there or at others."""
         account, root = self.account, rows if root is None else root
         return RootRows(
             account.position[root],
             self.origin[account.halo + root],
             self.pid[root],
-            np.full(len(rows), cause),
+            np.full(len(rows), part),
             self._ways.nodes.rank[self._ways.first + root],
             self.own[part, rows],
         )
 
     def _uneven(self) -> RootRows:
         """Return what records took longer since others have a greater h, at the greatest one."""
-        account, rows = self.account, np.flatnonzero(self.own[TRANSFER_IMBALANCE])
+        account, rows = self.account, np.flatnonzero(self.own[parts.TRANSFER_IMBALANCE])
         root = rows
         if len(rows):
             leader = by_superstep(account.run).leader(account.h) - account.halo
             root = leader[account.step[account.halo + rows]]
-        return self._rooted_here(BYTES, rows, TRANSFER_IMBALANCE, root)
-
-    def own_by_place(self) -> tuple[Ints, Ints]:
-        """Return what records took beside their idle time, by origin and process.
-
-        These are keys, ``(origin - BEFORE) * nprocs + pid``, and sums of the shape (parts, keys).
-        """
-        number = (self.origin[self.account.halo :] - BEFORE) * self.account.run.nprocs + self.pid
-        found = rank_in_place(number)
-        sums = np.zeros((len(PARTS), len(found)), np.int64)
-        for part in np.flatnonzero(self.own.any(axis=1)).tolist():
-            sums[part] = _counted(number, self.own[part], len(found))
-        return found, sums
-
-
-_CAUSE = np.array([_CAUSE_OF[strand] for strand in range(paths.STRANDS)])
-_PART = np.array(PART_OF)[_CAUSE]
+        return self._rooted_here(parts.TRANSFER_IMBALANCE, rows, root)
 
 
 def _counted(place: Ints, ns: Ints, count: int) -> Ints:
@@ -307,7 +259,7 @@ class Time:
 
 
 class WorstSuperstep(NamedTuple):
-    """The superstep that loses most at an origin, for one cause."""
+    """The superstep that loses most at an origin, under one part of the account."""
 
     ns: int
     records: tuple[tuple[int, int, int], ...]
@@ -324,7 +276,7 @@ class RootLoss(NamedTuple):
 
     origin: int
     pid: int
-    cause: int
+    part: int
     ns: int
     """Summed over the processes that lose it."""
 
@@ -341,12 +293,10 @@ class RootSums:
         """How much of the time of each process is in its records, and between them."""
         self.begin_ns, self.end_ns = MAX_NUMBER, 0
         """When the records begin and end, with what the recorder took before the first."""
-        self._kept = SumsByKey(len(PARTS))
-        """What is its own root, by origin and process."""
-        self._lost = SumsByKey(1)
-        """All other roots, by origin, process and cause."""
+        self._roots = SumsByKey(len(PARTS))
+        """All roots, by origin and process."""
         self.worst: dict[tuple[int, int], WorstSuperstep] = {}
-        """By origin and cause."""
+        """By origin and part of the account."""
         self._open = RootRows(*np.zeros((len(RootRows._fields), 0), np.int64))
         """What was lost at supersteps at which later windows may lose more."""
 
@@ -354,36 +304,33 @@ class RootSums:
         """Take in a window."""
         account = booked.account
         records = account.run.records[account.halo :]
-        places, own = booked.own_by_place()
-        np.add.at(self.by_process.T, places % self._nprocs, own.T)
+        own = SumsByKey(len(PARTS))
+        own.add((booked.origin[account.halo :] - BEFORE) * self._nprocs + booked.pid, booked.own)
+        np.add.at(self.by_process.T, own.keys % self._nprocs, own.sums.T)
         self.by_process += booked.idle_by_process()
-        own[[TRANSFER_IMBALANCE, BLOCKED, CORE]] = 0  # these are in ``lost``
-        self._kept.add(places, own)
+        own.sums[[parts.TRANSFER_IMBALANCE, parts.BLOCKED, parts.CORE]] = 0  # these are in ``lost``
+        self._roots.add(own.keys, own.sums)
         self.covered += account.covered()
         self.begin_ns = int(
             (records["start"] - account.gap[account.halo :]).min(initial=self.begin_ns)
         )
         self.end_ns = int(records["end"].max(initial=self.end_ns))
-        self._add_lost(booked.lost)
-        self._add_worst(booked.lost, booked.open_from)
-
-    def _add_lost(self, lost: RootRows) -> None:
-        number = ((lost.origin - BEFORE) * self._nprocs + lost.pid) * len(CAUSES) + lost.cause
-        found = rank_in_place(number)
-        self._lost.add(found, _counted(number, lost.ns, len(found))[None])
+        lost = booked.lost
+        place = (lost.origin - BEFORE) * self._nprocs + lost.pid
+        self._roots.add(place, (lost.ns * (lost.part == part) for part in range(len(PARTS))))
+        self._add_worst(lost, booked.open_from)
 
     def _add_worst(self, lost: RootRows, open_from: int) -> None:
-        """Find the superstep that loses most at each origin, for each cause of a loss.
+        """Find the superstep that loses most at each origin, under each part of the account.
 
         Args:
             lost: the roots in a window.
             open_from: the lowest rank of supersteps at which later windows may lose something, too.
         """
-        is_loss = (lost.cause < LOSS_CAUSES) & (lost.origin >= 0)
         lost = RootRows(
-            *(np.append(*each) for each in zip(self._open, lost.at(is_loss), strict=True))
+            *(np.append(*each) for each in zip(self._open, lost.at(lost.is_lost), strict=True))
         )
-        place = lost.origin * len(CAUSES) + lost.cause
+        place = lost.origin * len(PARTS) + lost.part
         least = int(lost.rank.min(initial=0))
         for number in np.flatnonzero(np.bincount(place)).tolist():
             mine = np.flatnonzero(place == number)
@@ -391,7 +338,7 @@ class RootSums:
             ranks = rank_in_place(step)
             by_step = _counted(step, lost.ns[mine], 0)
             first = int(by_step.argmax())
-            where, rank = divmod(number, len(CAUSES)), int(ranks[first]) + least
+            where, rank = divmod(number, len(PARTS)), int(ranks[first]) + least
             known = self.worst.get(where, _NO_SUPERSTEP)
             if (by_step[first], -rank) > (known.ns, -known.rank):
                 roots = Counter[tuple[int, int]]()
@@ -403,12 +350,14 @@ class RootSums:
 
     @property
     def losses(self) -> Iterator[RootLoss]:
-        """What is lost by origin, process and cause."""
-        for key, ns in zip(self._lost.keys.tolist(), self._lost.sums[0].tolist(), strict=True):
-            place, cause = divmod(key, len(CAUSES))
-            origin, pid = divmod(place, self._nprocs)
-            if cause < LOSS_CAUSES and origin >= -BEFORE:
-                yield RootLoss(origin + BEFORE, pid, cause, ns)
+        """What is lost by origin, process and part of the account."""
+        for part in LOST:
+            at = np.flatnonzero(self._roots.sums[part])
+            keys, sums = self._roots.keys[at], self._roots.sums[part, at]
+            for key, ns in zip(keys.tolist(), sums.tolist(), strict=True):
+                origin, pid = divmod(key, self._nprocs)
+                if origin >= -BEFORE:
+                    yield RootLoss(origin + BEFORE, pid, part, ns)
 
     @cached_property
     def by_origin(self) -> Ints:
@@ -422,30 +371,20 @@ class RootSums:
 
     @cached_property
     def _by_origin(self) -> Ints:
-        return self._added_up(None, self._origins - BEFORE)
+        sums = np.zeros((len(PARTS), self._origins - BEFORE), np.int64)
+        np.add.at(sums.T, self._roots.keys // self._nprocs, self._roots.sums.T)
+        return sums
 
     def by_root_process(self, origins: Iterable[int]) -> Ints:
         """Return what is rooted at some origins, by the process that is the root.
 
         Shape (parts, processes).
         """
-        return self._added_up(np.array(list(origins), np.int64) - BEFORE, self._nprocs)
-
-    def _added_up(self, chosen: Ints | None, count: int) -> Ints:
-        """Add up all roots by origin, or those at the chosen origins by process."""
-        kept, pid = np.divmod(self._kept.keys, self._nprocs)
-        place, cause = np.divmod(self._lost.keys, len(CAUSES))
-        lost, lost_pid = np.divmod(place, self._nprocs)
-        if chosen is None:
-            here, there = np.arange(len(kept)), np.arange(len(lost))
-            pid, lost_pid = kept, lost
-        else:
-            here, there = (np.flatnonzero(np.isin(origin, chosen)) for origin in (kept, lost))
-        sums: Ints = np.zeros((count, len(PARTS)), np.int64)
-        np.add.at(sums, pid[here], self._kept.sums[:, here].T)
-        part = np.array(PART_OF)[cause[there]]
-        np.add.at(sums, (lost_pid[there], part), self._lost.sums[0, there])
-        return sums.T
+        origin, pid = np.divmod(self._roots.keys, self._nprocs)
+        here = np.flatnonzero(np.isin(origin + BEFORE, list(origins)))
+        sums = np.zeros((len(PARTS), self._nprocs), np.int64)
+        np.add.at(sums.T, pid[here], self._roots.sums[:, here].T)
+        return sums
 
 
 class Book:
@@ -565,7 +504,7 @@ class Book:
     def by_process(self) -> Ints:
         """Return what each process spent its time for: shape (parts, processes)."""
         spent = self.sums.by_process.copy()
-        spent[ENDS] += self.outside
+        spent[parts.ENDS] += self.outside
         return spent
 
     def whole(self) -> dict[str, int]:
@@ -584,16 +523,10 @@ class Book:
 
     def of_graph(self, callgraph: CallGraph) -> tuple[dict[str, Time], dict[tuple[str, str], Time]]:
         """Return the times of the nodes of the call graph of the run, by id, and of its edges."""
-        nodes: defaultdict[str, list[int]] = defaultdict(list)
-        edges: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-        for number, origin in enumerate(callgraph.origins):
-            for node in origin.nodes:
-                nodes[node].append(number)
-            for edge in origin.edges:
-                edges[edge].append(number)
+        passing = callgraph.passing
         return (
-            {node: self.time_of(nodes[node]) for node in callgraph.graph},
-            {edge: self.time_of(edges[edge]) for edge in callgraph.graph.edges},
+            {node: self.time_of(passing[node]) for node in callgraph.graph},
+            {edge: self.time_of(passing[edge]) for edge in callgraph.graph.edges},
         )
 
 

@@ -26,8 +26,7 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
+    from bsplib.profiler._arrays import Ints, Rows
     from bsplib.profiler._sums import RunSums
     from bsplib.recording.records import Run, Stack
     from bsplib.recording.tables import Columns
@@ -82,18 +81,18 @@ class CallGraph:
     origins: tuple[CallOrigin, ...] = field(repr=False)
     """What each record belongs to; see :meth:`origin_of_records`."""
     _sums: RunSums = field(repr=False)
-    _passing: dict[str, frozenset[int]] = field(repr=False)
-    """For each node, the positions in ``origins`` of those that pass through it."""
+    passing: dict[str | tuple[str, str], frozenset[int]] = field(repr=False)
+    """For each node, and each edge, the positions in ``origins`` of those that pass through it."""
     _through: dict[tuple[str, ...], dict[str, frozenset[int]]] = field(
         default_factory=dict, repr=False
     )
     """Results of :meth:`through`: many critical paths begin with the same nodes."""
 
-    def origin_of(self, records: Columns | NDArray[np.void]) -> NDArray[np.int64]:
+    def origin_of(self, records: Columns | Rows) -> Ints:
         """Return the position in ``origins`` of the origin of some records."""
         return self._sums.origin_of(records)
 
-    def origin_of_records(self) -> NDArray[np.int64]:
+    def origin_of_records(self) -> Ints:
         """Return for each record of the run the position in ``origins`` of its origin."""
         chunks = self.run.table("records").chunks(("stack", "kind"))
         parts = [self.origin_of(rows) for _, rows in chunks]
@@ -141,7 +140,7 @@ class CallGraph:
         key, depth = tuple(chain), len(chain)
         if key not in self._through:
             found: defaultdict[str, set[int]] = defaultdict(set)
-            for number in self._passing[key[-1]]:
+            for number in self.passing[key[-1]]:
                 nodes = self.origins[number].chain
                 if len(nodes) > depth and nodes[:depth] == key:
                     found[nodes[depth]].add(number)
@@ -197,15 +196,17 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
             if caller is not None:
                 parts[caller, node].add(origin)
 
-    sums.check([frozenset(origins) for origins in (*passing.values(), *parts.values())])
+    under: dict[str | tuple[str, str], frozenset[int]] = {
+        node.id: frozenset(origins) for node, origins in passing.items()
+    }
+    under |= {(one.id, other.id): frozenset(origins) for (one, other), origins in parts.items()}
+    sums.check(under.values())
     graph = networkx.DiGraph()
     for node in _down_the_tree(root, parts):
-        graph.add_node(node.id, node=node, cost=sums.cost(frozenset(passing[node])))
-    for (caller, node), origins in parts.items():
-        graph.add_edge(caller.id, node.id, cost=sums.cost(frozenset(origins)))
-    through = tuple(map(_origin, callers))
-    under = {node.id: frozenset(origins) for node, origins in passing.items()}
-    return CallGraph(graph, root.id, run, through, sums, under)
+        graph.add_node(node.id, node=node, cost=sums.cost(under[node.id]))
+    for caller, node in parts:
+        graph.add_edge(caller.id, node.id, cost=sums.cost(under[caller.id, node.id]))
+    return CallGraph(graph, root.id, run, tuple(map(_origin, callers)), sums, under)
 
 
 def _origin(callers: _Callers) -> CallOrigin:

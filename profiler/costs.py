@@ -15,7 +15,7 @@ from bsplib.recording.tables import constant
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from bsplib.profiler._arrays import Bools, Floats, Ints, Rows
 
 Result = TypeVar("Result")
 
@@ -36,7 +36,7 @@ def once(run: Run, name: str, compute: Callable[[], Result]) -> Result:
     return kept
 
 
-def superstep_numbers(run: Run) -> NDArray[np.int64]:
+def superstep_numbers(run: Run) -> Ints:
     """Number the supersteps of all groups consecutively, by group and superstep.
 
     Returns:
@@ -55,7 +55,7 @@ def by_superstep(run: Run) -> BySuperstep:
     return once(run, "by superstep", compute)
 
 
-def _superstep_numbers(run: Run) -> NDArray[np.int64]:
+def _superstep_numbers(run: Run) -> Ints:
     group, superstep = run.records["group"], run.records["superstep"]
     least = np.full(len(run.groups), np.iinfo(np.int64).max)
     end = np.zeros(len(run.groups), np.int64)
@@ -68,7 +68,7 @@ def _superstep_numbers(run: Run) -> NDArray[np.int64]:
     lengths = np.maximum(end - least, 0)  # a window of a run has late supersteps only
     if is_small(lengths.sum(dtype=float), len(group)):
         first = np.cumsum(lengths) - lengths - np.where(end > 0, least, 0)
-        keys: NDArray[np.int64] = first[group] + superstep
+        keys: Ints = first[group] + superstep
         rank_in_place(keys)
         return keys
     order = np.lexsort((superstep, group))
@@ -80,11 +80,11 @@ def _superstep_numbers(run: Run) -> NDArray[np.int64]:
 class GroupColumns(NamedTuple):
     """The groups of a run: of each its parent, and the superstep of this that opened it."""
 
-    parent: NDArray[np.int64]
-    superstep: NDArray[np.int64]
-    size: NDArray[np.int64]
+    parent: Ints
+    superstep: Ints
+    size: Ints
     """Number of processes."""
-    depth: NDArray[np.int64]
+    depth: Ints
     """How many groups contain it."""
 
 
@@ -106,7 +106,7 @@ GROUPS = "groups"
 """Name under which the columns of the groups are kept; windows of a run share them."""
 
 
-def record_around(run: Run) -> NDArray[np.int64]:
+def record_around(run: Run) -> Ints:
     """Return for each record of a sub-group the record of the same process that it is inside of.
 
     Returns:
@@ -127,7 +127,7 @@ def record_around(run: Run) -> NDArray[np.int64]:
     return around
 
 
-def computation_ns(run: Run) -> NDArray[np.float64]:
+def computation_ns(run: Run) -> Floats:
     """Return the computation w of each record, in nanoseconds.
 
     This is W, the time from start to arrival without primitives and sub-groups. Where the
@@ -137,10 +137,10 @@ def computation_ns(run: Run) -> NDArray[np.float64]:
     return once(run, "computation_ns", lambda: _computation_ns(run.records))
 
 
-def _computation_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
+def _computation_ns(records: Rows) -> Floats:
     spent = _spent_ns(records)
     cpu, ready = records["comp_cpu"], records["comp_ready"]
-    kept: NDArray[np.float64] = spent - ready
+    kept: Floats = spent - ready
     is_missing = ready == NOT_MEASURED
     if is_missing.any():
         w = np.where(cpu == NOT_MEASURED, spent, np.minimum(spent, cpu))
@@ -148,13 +148,13 @@ def _computation_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
     return kept
 
 
-def spent_ns(run: Run) -> NDArray[np.float64]:
+def spent_ns(run: Run) -> Floats:
     """Return W: the time from start to arrival without primitives and sub-groups."""
     return _spent_ns(run.records)
 
 
-def _spent_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
-    spent: NDArray[np.int64] = records["arrive"] - records["start"]
+def _spent_ns(records: Rows) -> Floats:
+    spent: Ints = records["arrive"] - records["start"]
     spent -= records["comm_calls"]
     spent -= records["sub"]
     return spent.astype(np.float64)
@@ -164,7 +164,7 @@ PHASES = ("computation", "waiting for a core", "communication", "idle")
 """What the time of a record is spent on, in the words of exports."""
 
 
-def spent_by_phase(run: Run) -> NDArray[np.int64]:
+def spent_by_phase(run: Run) -> Ints:
     """Return the time of each record in each of ``PHASES``, in nanoseconds."""
     records, comp = run.records, computation_ns(run)
     idle = records["released"] - records["arrive"]
@@ -172,7 +172,7 @@ def spent_by_phase(run: Run) -> NDArray[np.int64]:
     return np.stack(parts, axis=1).astype(np.int64)
 
 
-def record_costs(run: Run) -> NDArray[np.float64]:
+def record_costs(run: Run) -> Floats:
     """Return the cost of each record in each metric.
 
     Times are kept in nanoseconds: whole numbers are added exactly, so that balanced
@@ -191,14 +191,14 @@ def record_costs(run: Run) -> NDArray[np.float64]:
     return costs
 
 
-def communication_ns(records: NDArray[np.void]) -> NDArray[np.int64]:
+def communication_ns(records: Rows) -> Ints:
     """Return the time of each record in calls of primitives and in the sync after the release."""
-    comm: NDArray[np.int64] = records["end"] - records["released"]
+    comm: Ints = records["end"] - records["released"]
     comm += records["comm_calls"]
     return comm
 
 
-def without_core_ns(records: NDArray[np.void]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def without_core_ns(records: Rows) -> tuple[Ints, Ints]:
     """Return how long the communication of each record was without a core: at least, at most.
 
     The system says it for the calls and the sync together with the idle time in between, in
@@ -210,13 +210,13 @@ def without_core_ns(records: NDArray[np.void]) -> tuple[NDArray[np.int64], NDArr
     return np.minimum(comm, (ready - idle).clip(min=0)), np.minimum(comm, ready)
 
 
-def blocked_ns(records: NDArray[np.void]) -> NDArray[np.int64]:
+def blocked_ns(records: Rows) -> Ints:
     """Return how long each record was blocked in its communication and its idle time together.
 
     That is neither on a core nor ready. It is 0 where one of the two was not measured.
     """
     cpu, ready = records["comm_cpu"], records["comm_ready"]
-    blocked: NDArray[np.int64] = records["end"] - records["arrive"]
+    blocked: Ints = records["end"] - records["arrive"]
     blocked += records["comm_calls"]
     blocked -= cpu
     blocked -= ready
@@ -231,15 +231,15 @@ class CallTimes(NamedTuple):
     The system tells it for the calls and the sync together.
     """
 
-    core: NDArray[np.int64]
+    core: Ints
     """On a core: the calls but for all time that was spent without one, wherever that was."""
-    ready: NDArray[np.int64]
+    ready: Ints
     """Ready without a core: what the time from arrival to end does not hold."""
-    blocked: NDArray[np.int64]
+    blocked: Ints
     """The same of the time blocked."""
 
 
-def call_times_ns(records: NDArray[np.void], blocked: NDArray[np.int64]) -> CallTimes:
+def call_times_ns(records: Rows, blocked: Ints) -> CallTimes:
     """Return how long the calls of primitives of each record were on a core, ready and blocked.
 
     Args:
@@ -258,7 +258,7 @@ def call_times_ns(records: NDArray[np.void], blocked: NDArray[np.int64]) -> Call
     return found
 
 
-def h_relation(run: Run) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def h_relation(run: Run) -> tuple[Floats, Floats]:
     """Return the bytes out of and into a process for each record.
 
     A traffic row counts for the process that called the primitive, and in the opposite
@@ -272,7 +272,7 @@ def h_relation(run: Run) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return once(run, "h_relation", lambda: _h_relation(run))
 
 
-def h_inside(run: Run, hosts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def h_inside(run: Run, hosts: Ints) -> tuple[Floats, Floats]:
     """Return the part of :func:`h_relation` that processes exchanged inside their hosts.
 
     Args:
@@ -283,9 +283,7 @@ def h_inside(run: Run, hosts: NDArray[np.int64]) -> tuple[NDArray[np.float64], N
     return _h_relation(run, hosts[caller] == hosts[run.traffic["partner"]])
 
 
-def _h_relation(
-    run: Run, counted: NDArray[np.bool_] | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _h_relation(run: Run, counted: Bools | None = None) -> tuple[Floats, Floats]:
     if len(run.traffic) == 0:
         nothing = constant(0, len(run.records), np.float64)
         return nothing, nothing
@@ -302,10 +300,10 @@ def _h_relation(
 
 
 def _add_some(
-    sums: NDArray[np.float64],
-    place: NDArray[np.int64],
-    values: NDArray[np.float64],
-    chosen: NDArray[np.bool_],
+    sums: Floats,
+    place: Ints,
+    values: Floats,
+    chosen: Bools,
 ) -> None:
     """Add those of some values that are chosen to sums at their places."""
     if chosen.all():  # mostly all or none are
@@ -314,7 +312,7 @@ def _add_some(
         sums += np.bincount(place[chosen], values[chosen], len(sums))
 
 
-def partner_records(run: Run) -> NDArray[np.int64]:
+def partner_records(run: Run) -> Ints:
     """Return for each traffic row the position of its partner's record, -1 if there is none."""
     caller, partner = run.traffic["record"], run.traffic["partner"]
     if len(caller) == 0:

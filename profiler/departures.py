@@ -24,12 +24,10 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from bsplib.profiler._arrays import Floats, Ints
     from bsplib.profiler._sums import RunSums
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 
 class ExchangeSide(IntEnum):

@@ -25,13 +25,10 @@ from bsplib.profiler.lines import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Set
 
-    from numpy.typing import NDArray
-
+    from bsplib.profiler._arrays import Floats
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.recording.records import Stack
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 MOST_CENTRES = 200
 """Greatest number of cost centres of which the functions are shown: those with the most time."""

@@ -10,8 +10,7 @@ import numpy as np
 from bsplib.profiler import format as fmt
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from bsplib.profiler._arrays import Ints
     from bsplib.recording.records import Run, RunHead
 
 MOST_HOSTS = 4
@@ -32,7 +31,7 @@ def hosts_of(run: Run | RunHead) -> tuple[str, ...]:
     )
 
 
-def host_numbers(run: Run) -> NDArray[np.int64] | None:
+def host_numbers(run: Run) -> Ints | None:
     """Return a number for the host of each process, by pid; None if the trace names no hosts."""
     hosts = _named(run)
     if not hosts:
@@ -82,29 +81,17 @@ def _agreement(run: Run) -> str:
     return f" whose clocks agree within {fmt.seconds(apart)}" if numbers else ""
 
 
-class ProcessNames:
-    """How texts name the processes of a run: with their hosts, where there are several.
+def processes_named(run: Run, pids: Sequence[int]) -> str:
+    """Return the names of some processes, such as ``processes 4 to 7 (node2)``.
 
     Args:
-        run: the run.
+        run: the run; where it was on several hosts, those of the processes are named.
+        pids: at least one, in rising order.
     """
-
-    def __init__(self, run: Run) -> None:
-        self._hosts = hosts_of(run)
-
-    def __call__(self, pids: Sequence[int]) -> str:
-        """Return the names of some processes, such as ``processes 4 to 7 (node2)``.
-
-        Args:
-            pids: at least one, in rising order.
-        """
-        if not self._hosts:
-            return _numbered(pids)
-        return f"{_numbered(pids)} ({_listed(self._hosts[pid] for pid in pids)})"
-
-    def one(self, pid: int) -> str:
-        """Return the name of a process, such as ``process 3`` or ``process 3 (node2)``."""
-        return self((pid,))
+    hosts = hosts_of(run)
+    return (
+        f"{_numbered(pids)} ({_listed(hosts[pid] for pid in pids)})" if hosts else _numbered(pids)
+    )
 
 
 def _numbered(pids: Sequence[int]) -> str:

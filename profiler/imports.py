@@ -14,12 +14,11 @@ from bsplib.recording.import_clock import is_import
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from bsplib.profiler._arrays import Floats
     from bsplib.recording.records import Run
 
 
-def imported_ns(run: Run) -> NDArray[np.float64]:
+def imported_ns(run: Run) -> Floats:
     """Return the CPU time of the imports in each record; 0 where nothing was imported."""
     found, records = np.zeros(len(run.records)), run.records
     for pid, at_ns, cpu_ns in _imports(run):

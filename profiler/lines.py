@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler._arrays import Floats, Rows
     from bsplib.profiler.callgraph import Node
     from bsplib.recording.records import Frame, Run, Stack
 
@@ -115,14 +116,14 @@ def records_of_samples(run: Run) -> NDArray[np.intp]:
     )
 
 
-def seconds_of(samples: NDArray[np.void]) -> NDArray[np.float64]:
+def seconds_of(samples: Rows) -> Floats:
     """Return for how many seconds samples stand, by sample and part (``PARTS``)."""
     seconds = np.zeros((len(samples), len(PARTS)))
     seconds[np.arange(len(samples)), _PART_OF[samples["doing"]]] = samples["spent"] / 1e9
     return seconds
 
 
-def _records_of(run: Run, samples: NDArray[np.void]) -> NDArray[np.intp]:
+def _records_of(run: Run, samples: Rows) -> NDArray[np.intp]:
     """Return for each sample the position of the first record of its process that ends later.
 
     The superstep of a sub-group ends before the one around it, so that a sample there is its own.
@@ -155,11 +156,11 @@ def lines_of(run: Run) -> list[Line]:
     return _of_stacks(run.stacks, sums)
 
 
-def _of_stacks(stacks: Sequence[Stack], sums: NDArray[np.float64]) -> list[Line]:
+def _of_stacks(stacks: Sequence[Stack], sums: Floats) -> list[Line]:
     """Return the lines for the sums of each stack, by process and part."""
-    own: defaultdict[LinePlace, NDArray[np.float64]]
+    own: defaultdict[LinePlace, Floats]
     own = defaultdict(lambda: np.zeros(sums.shape[1:]))
-    whole: defaultdict[LinePlace, NDArray[np.float64]]
+    whole: defaultdict[LinePlace, Floats]
     whole = defaultdict(lambda: np.zeros(sums.shape[2]))
     for number in np.flatnonzero(sums.sum((1, 2))).tolist():
         places = list(dict.fromkeys(places_of(stacks[number])))

@@ -19,38 +19,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bsplib.profiler import account as parts
+from bsplib.profiler import kinds
 from bsplib.profiler.account import PARTS
-from bsplib.profiler.book import PART_OF
-from bsplib.profiler.kinds import (
-    BLOCKED,
-    COMMUNICATION,
-    CORE,
-    FIXED,
-    LEAST_TOLD,
-    MESSAGES,
-    MOST,
-    ONE_OFF,
-    PICKLING,
-    ROTATING,
-    STEPS,
-    SYSTEM,
-    UNEVEN,
-)
+from bsplib.profiler.kinds import LEAST_TOLD, MOST
 from bsplib.profiler.mends import HALF, LIKE_OTHERS, WITHOUT_PICKLES
 from bsplib.profiler.survey import survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from numpy.typing import NDArray
-
+    from bsplib.profiler._arrays import Floats
     from bsplib.profiler.book import Book, WorstSuperstep
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.lines import LinePlace
     from bsplib.profiler.loss_lines import Stretch
     from bsplib.recording.records import Run
 
-    Floats = NDArray[np.float64]
 
 LEAST_SHARE = 0.05
 """A loss that is a smaller share of the time in ``main`` on a core has no sentence."""
@@ -81,7 +65,7 @@ class Loss:
     nprocs: int
     part: str | None = None
     """The part of the account that it is a part of."""
-    habit: str = FIXED
+    habit: str = kinds.FIXED
     """``fixed``, ``rotating`` or ``one-off``: whether it is always the same process."""
     is_lost: bool = True
     """Whether it is a part of the loss of ``main``, and not of what could be saved."""
@@ -212,8 +196,8 @@ def least_ns(book: Book) -> float:
 
 _KIND_OF = {
     parts.IMBALANCE: "",
-    parts.TRANSFER_IMBALANCE: UNEVEN,
-    parts.BLOCKED: BLOCKED,
+    parts.TRANSFER_IMBALANCE: kinds.UNEVEN,
+    parts.BLOCKED: kinds.BLOCKED,
 }
 """The parts of the account whose losses have a place, and their kind where this is known before the
 records are looked at."""
@@ -224,8 +208,7 @@ def drafts_of(callgraph: CallGraph, book: Book) -> list[Loss]:
     nprocs, found = book.run.nprocs, list[Loss]()
     lost: defaultdict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     for root in book.sums.losses:
-        by_pid = lost[PART_OF[root.cause], root.origin]
-        by_pid[root.pid] = by_pid.get(root.pid, 0) + root.ns
+        lost[root.part, root.origin][root.pid] = root.ns
     for part, kind in _KIND_OF.items():
         by_origin = {origin: pids for (which, origin), pids in lost.items() if which == part}
         most = sorted(by_origin, key=lambda each: (-sum(by_origin[each].values()), each))
@@ -233,7 +216,7 @@ def drafts_of(callgraph: CallGraph, book: Book) -> list[Loss]:
         for origin in most[:_MOST_PLACES]:
             for each in _at_stack(callgraph, book, part, origin, by_origin[origin]):
                 chain = callgraph.origins[origin].chain
-                alone = origin if each.habit == ONE_OFF else None
+                alone = origin if each.habit == kinds.ONE_OFF else None
                 merged[each.habit, each.pids, chain[-2:], alone].append(each)
         for alike in merged.values():
             alike.sort(key=lambda each: -each.ns)
@@ -243,7 +226,7 @@ def drafts_of(callgraph: CallGraph, book: Book) -> list[Loss]:
             set_place(loss, callgraph, [origin for each in alike for origin in each.origins])
             found.append(loss)
     if ns := book.whole()["core"]:  # once for the run: it is not the program's
-        found.append(Loss(CORE, ns, nprocs, PARTS[parts.CORE]))
+        found.append(Loss(kinds.CORE, ns, nprocs, PARTS[parts.CORE]))
     return sorted(found, key=lambda loss: -loss.ns)
 
 
@@ -264,13 +247,13 @@ def _at_stack(
     callgraph: CallGraph, book: Book, part: int, origin: int, by_pid: dict[int, int]
 ) -> Iterator[Loss]:
     """Yield what is lost at a call stack, under a part of the account, alike to some processes."""
-    worst = _worst(book, part, origin)
+    worst = book.sums.worst[origin, part]
     chain, left = callgraph.origins[origin].chain, by_pid
     if worst.ns > MOST * sum(by_pid.values()) and _passes(callgraph, chain) >= FEW:
         known = [record for record in worst.records if record[0] >= 0]
         if known:
             members = tuple((origin, position) for position, *_ in known)
-            yield _draft(book, part, ONE_OFF, _alike(known), worst.ns, members)
+            yield _draft(book, part, kinds.ONE_OFF, _alike(known), worst.ns, members)
             left = dict(by_pid)
             for _, pid, ns in worst.records:
                 left[pid] -= ns
@@ -290,16 +273,6 @@ def _draft(
     loss = Loss(habit, ns, book.run.nprocs, PARTS[part], habit, members=members, pids=pids)
     loss.origins = (members[0][0],)
     return loss
-
-
-def _worst(book: Book, part: int, origin: int) -> WorstSuperstep:
-    """Return the superstep that loses most at a call stack, for the causes of a part."""
-    every = (
-        worst
-        for (where, cause), worst in book.sums.worst.items()
-        if where == origin and PART_OF[cause] == part
-    )
-    return max(every, key=lambda worst: worst.ns)
 
 
 def _passes(callgraph: CallGraph, chain: tuple[str, ...]) -> int:
@@ -330,17 +303,17 @@ def _habits(
 
     team = tuple(pid for pid in _alike(worst.records) if pid in by_pid)
     if 1 < len(team) < nprocs and _is_team([by_pid[pid] for pid in team], whole):
-        yield draft(FIXED, team, team)
+        yield draft(kinds.FIXED, team, team)
         by_pid = {pid: ns for pid, ns in by_pid.items() if pid not in team}
     always = max((1 / nprocs + _SHARE_ALONE * (1 - 1 / nprocs)) * whole, 1)
     rest = []
     for pid, ns in sorted(by_pid.items()):
         if ns >= always:
-            yield draft(FIXED, (pid,), [pid])
+            yield draft(kinds.FIXED, (pid,), [pid])
         else:
             rest.append(pid)
     if rest:
-        yield draft(ROTATING, (), rest)
+        yield draft(kinds.ROTATING, (), rest)
 
 
 def _is_team(shares: list[int], whole: int) -> bool:
@@ -353,14 +326,14 @@ def _is_team(shares: list[int], whole: int) -> bool:
 
 def savings_of(run: Run) -> list[Loss]:
     """Return what could be saved anywhere in a run; how much, and where, the records say."""
-    found = [Loss(STEPS, 0, run.nprocs, PARTS[parts.LATENCY])]
+    found = [Loss(kinds.STEPS, 0, run.nprocs, PARTS[parts.LATENCY])]
     if run.is_interleaved:
-        found.append(Loss(MESSAGES, 0, run.nprocs, PARTS[parts.LATENCY]))
+        found.append(Loss(kinds.MESSAGES, 0, run.nprocs, PARTS[parts.LATENCY]))
     if run.samples is not None:
-        found.append(Loss(SYSTEM, 0, run.nprocs, PARTS[parts.USEFUL]))
+        found.append(Loss(kinds.SYSTEM, 0, run.nprocs, PARTS[parts.USEFUL]))
     if survey(run).facts.pickling_ns:
         part = parts.USEFUL if run.is_interleaved else parts.TRANSFERS
-        found.append(Loss(PICKLING, 0, run.nprocs, PARTS[part]))
+        found.append(Loss(kinds.PICKLING, 0, run.nprocs, PARTS[part]))
     for loss in found:
         loss.is_lost = False
     return found
@@ -382,7 +355,7 @@ def transfers_of(callgraph: CallGraph, book: Book, moved_ns: Floats) -> list[Los
         places[callgraph.origins[origin].chain[-2:]].append(origin)
     for origins in places.values():
         if (ns := int(HALF * moved_ns[origins].sum())) >= least_ns(book):
-            loss = Loss(COMMUNICATION, ns, book.run.nprocs, PARTS[parts.TRANSFERS])
+            loss = Loss(kinds.COMMUNICATION, ns, book.run.nprocs, PARTS[parts.TRANSFERS])
             loss.is_lost = False
             set_place(loss, callgraph, origins)
             found.append(loss)
@@ -403,7 +376,7 @@ def results_of(callgraph: CallGraph, book: Book) -> list[Loss]:
     if type(nbytes) is not int or nbytes < _LARGE_RESULTS:
         return []
     ns = life.collected - ended
-    loss = Loss(PICKLING, ns * run.nprocs, run.nprocs, PARTS[parts.ENDS], is_lost=False)
+    loss = Loss(kinds.PICKLING, ns * run.nprocs, run.nprocs, PARTS[parts.ENDS], is_lost=False)
     loss.chain = loss.nodes = (callgraph.root,)
     loss.total_bytes = nbytes
     loss.mended_ns = {WITHOUT_PICKLES: ns}

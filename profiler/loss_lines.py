@@ -23,9 +23,8 @@ from bsplib.profiler.paths import ranks
 from bsplib.recording.records import Doing
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from bsplib.profiler.account import Account, Ints
+    from bsplib.profiler._arrays import Bools, Floats, Ints, Rows
+    from bsplib.profiler.account import Account
     from bsplib.profiler.callgraph import Node
     from bsplib.recording.records import Run, Stack
 
@@ -113,7 +112,7 @@ class InsideLoss:
         if self.what == SYSTEM:
             doing, spent_s = window.system_ns > 0, window.system_ns / 1e9
 
-        def add(seconds: NDArray[np.float64], chosen: NDArray[np.bool_]) -> int:
+        def add(seconds: Floats, chosen: Bools) -> int:
             kept = doing & chosen[row_of_sample]
             np.add.at(seconds, samples["stack"][kept], spent_s[kept])
             return int(np.count_nonzero(kept))
@@ -123,7 +122,7 @@ class InsideLoss:
         self._rows += len(rows)
         self._here += int(np.count_nonzero(here[account.step[account.halo :]]))
 
-    def excess(self) -> NDArray[np.float64]:
+    def excess(self) -> Floats:
         """Return by stack the seconds of the loss; of computing, beyond an even share."""
         if self.what != "imbalance":
             return self._mine
@@ -133,13 +132,7 @@ class InsideLoss:
 class LossWindow:
     """A window of a run, with what its losses are looked for in, and what was executed in it."""
 
-    def __init__(
-        self,
-        account: Account,
-        origin: Ints,
-        samples: NDArray[np.void] | None,
-        record: Ints,
-    ) -> None:
+    def __init__(self, account: Account, origin: Ints, samples: Rows | None, record: Ints) -> None:
         """Find the samples of a window.
 
         Args:

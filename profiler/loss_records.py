@@ -13,25 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.profiler import account as parts
+from bsplib.profiler import kinds, mends
 from bsplib.profiler._numbering import changes
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.costs import by_superstep, communication_ns, without_core_ns
-from bsplib.profiler.kinds import (
-    COMMUNICATION,
-    CORE,
-    FAN_IN,
-    FAN_OUT,
-    FIXED,
-    LEAST_TOLD,
-    MESSAGES,
-    MOST,
-    ONE_OFF,
-    PICKLING,
-    ROTATING,
-    STEPS,
-    SYSTEM,
-    UNEVEN,
-)
+from bsplib.profiler.kinds import LEAST_TOLD, MOST
 from bsplib.profiler.lines import LinePlace, records_of_samples
 from bsplib.profiler.loss import (
     FEW,
@@ -51,32 +37,8 @@ from bsplib.profiler.loss_lines import (
     LossWindow,
     line_of,
 )
-from bsplib.profiler.mends import (
-    AS_OTHERS,
-    BLOCKED_AS_OTHERS,
-    BYTES_AS_OTHERS,
-    CALL_NS,
-    EVEN_BYTES,
-    EVEN_TRANSFERS,
-    EVENLY,
-    HALF,
-    HALF_BYTES,
-    HALF_MESSAGES,
-    HALF_STEPS,
-    LIKE_OTHERS,
-    MENDS,
-    ONE_OF_EACH_ROW,
-    OWN_CORES,
-    STAGES,
-    WITHOUT,
-    WITHOUT_PICKLES,
-    WITHOUT_SYSTEM,
-    LossRows,
-    excess_bytes,
-    moved_ns,
-    pickling_ns,
-)
-from bsplib.profiler.mpi_words import WaitsOfMpi, end_with_messages
+from bsplib.profiler.mends import LossRows
+from bsplib.profiler.mpi_words import end_with_messages, late_of, waits_for
 from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.survey import FEW_BYTES, survey
 from bsplib.profiler.verdict import tell
@@ -86,28 +48,26 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from numpy.typing import NDArray
-
-    from bsplib.profiler.account import Account, Ints
+    from bsplib.profiler._arrays import Bools, Floats, Ints
+    from bsplib.profiler.account import Account
     from bsplib.profiler.book import Book, BookedWindow
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.recording.records import Run
 
-    Floats = NDArray[np.float64]
 
 _COMP, _COMM, _WAIT = (
     PARTS[part] for part in (parts.IMBALANCE, parts.TRANSFER_IMBALANCE, parts.BLOCKED)
 )
 _WAYS = {
-    _COMP: (EVENLY, AS_OTHERS),
-    _COMM: (EVEN_TRANSFERS, BYTES_AS_OTHERS, STAGES),
-    _WAIT: (WITHOUT, BLOCKED_AS_OTHERS),
-    CORE: (OWN_CORES,),
-    STEPS: (ONE_OF_EACH_ROW, HALF_STEPS),
-    MESSAGES: (HALF_MESSAGES,),
-    SYSTEM: (WITHOUT_SYSTEM,),
-    PICKLING: (WITHOUT_PICKLES,),
-    COMMUNICATION: (HALF_BYTES, EVEN_BYTES, STAGES),
+    _COMP: (mends.EVENLY, mends.AS_OTHERS),
+    _COMM: (mends.EVEN_TRANSFERS, mends.BYTES_AS_OTHERS, mends.STAGES),
+    _WAIT: (mends.WITHOUT, mends.BLOCKED_AS_OTHERS),
+    kinds.CORE: (mends.OWN_CORES,),
+    kinds.STEPS: (mends.ONE_OF_EACH_ROW, mends.HALF_STEPS),
+    kinds.MESSAGES: (mends.HALF_MESSAGES,),
+    kinds.SYSTEM: (mends.WITHOUT_SYSTEM,),
+    kinds.PICKLING: (mends.WITHOUT_PICKLES,),
+    kinds.COMMUNICATION: (mends.HALF_BYTES, mends.EVEN_BYTES, mends.STAGES),
 }
 """How a loss can be mended, by its kind, or by its part of the account; the usual way first."""
 _MOST_LOOKED_AT = 32
@@ -169,8 +129,8 @@ def find(callgraph: CallGraph, book: Book) -> tuple[Loss, ...]:
     rest = [each for each in drafts if not each.mended_ns]
     told = [each for each in [*savings, *results_of(callgraph, book)] if each.ns >= max(least, 1)]
     for loss in told:
-        if loss.kind == SYSTEM and (faults := page_faults(callgraph)):
-            loss.faults = sum(sum(faults[node].minor) for node in loss.nodes)
+        if loss.kind == kinds.SYSTEM and (faults := page_faults(callgraph)):
+            loss.faults = sum(sum(faults[node]["minor"]) for node in loss.nodes)
     for loss in (*worth, *rest, *told):
         loss.elapsed_s = book.elapsed_ns / 1e9
         tell(callgraph, book, loss)
@@ -180,14 +140,14 @@ def find(callgraph: CallGraph, book: Book) -> tuple[Loss, ...]:
 
 
 def _saved_as_others(loss: Loss) -> float:
-    return sum(ns for how, ns in loss.mended_ns.items() if how in LIKE_OTHERS)
+    return sum(ns for how, ns in loss.mended_ns.items() if how in mends.LIKE_OTHERS)
 
 
 def _together(callgraph: CallGraph, losses: list[Loss]) -> dict[Loss, list[Loss]]:
     """Return losses of several processes at one place that may hide each other, as one."""
     places: defaultdict[tuple[object, ...], list[Loss]] = defaultdict(list)
     for loss in losses:
-        if loss.habit == FIXED and loss.pids:
+        if loss.habit == kinds.FIXED and loss.pids:
             places[loss.part, loss.chain[-2:]].append(loss)
     found = {}
     for alone in places.values():
@@ -208,7 +168,7 @@ def _joined(losses: list[Loss]) -> list[Loss]:
     """
     first: dict[Hashable, Loss] = {}
     for loss in losses:
-        is_sampled = isinstance(loss.line, LinePlace) and loss.habit != ONE_OFF
+        is_sampled = isinstance(loss.line, LinePlace) and loss.habit != kinds.ONE_OFF
         key = (loss.kind, loss.pids, loss.line) if is_sampled else loss
         whole = first.setdefault(key, loss)
         if whole is loss:
@@ -251,8 +211,7 @@ class LossRecords:
     def add(self, booked: BookedWindow) -> None:
         """Take in the records of a window that is booked, and what they would take alone."""
         account, fresh = booked.account, slice(booked.account.halo, None)
-        self._replay.add_alone(account, account.computing.core)
-        moved, origin = moved_ns(account)[fresh], booked.origin[fresh]
+        moved, origin = mends.moved_ns(account)[fresh], booked.origin[fresh]
         self.moved_ns += np.bincount(origin, moved, len(self.moved_ns))
         self._add(account, origin)
 
@@ -276,24 +235,22 @@ class LossRecords:
             observed.add(window, loss)
             for number, (mended, how) in enumerate(self._mends):
                 if mended is observed:
-                    before[number], after[number] = MENDS[how](loss)
-        if self._mends:
-            self._replay.add(account, before, after)
+                    before[number], after[number] = mends.MENDS[how](loss)
+        self._replay.add(account, before, after)
 
     def finish(self, callgraph: CallGraph) -> None:
         """Note in the losses what was found."""
         for observed in self._observed:
             observed.finish(callgraph)
-        saved = self._replay.saved_ns().tolist() if self._mends else []
-        for (observed, how), ns in zip(self._mends, saved, strict=True):
-            if how != AS_OTHERS or observed.could_be_as_others:
+        for (observed, how), ns in zip(self._mends, self._replay.saved_ns().tolist(), strict=True):
+            if how != mends.AS_OTHERS or observed.could_be_as_others:
                 observed.loss.mended_ns[how] = ns
 
 
 class _Observed:
     """A loss, with what its records say of it."""
 
-    def __init__(self, loss: Loss, run: Run, leaves: NDArray[np.bool_], origins: int) -> None:
+    def __init__(self, loss: Loss, run: Run, leaves: Bools, origins: int) -> None:
         """Begin with nothing.
 
         Args:
@@ -306,7 +263,7 @@ class _Observed:
         self.ways = _WAYS[loss.kind if loss.kind in _WAYS else str(loss.part)]
         self._nprocs = run.nprocs
         wanted = [
-            place if loss.habit == ONE_OFF else origin * run.nprocs + place
+            place if loss.habit == kinds.ONE_OFF else origin * run.nprocs + place
             for origin, place in loss.members
         ]
         self._wanted = np.array(sorted(wanted), np.int64)
@@ -320,10 +277,11 @@ class _Observed:
         self._bytes = np.zeros(2)
         self._by_origin: Counter[int] = Counter()
         self._count_of: Counter[int] = Counter()
-        self._late: WaitsOfMpi | None = None
+        self._waits = np.zeros(3, np.int64)
+        """See :func:`waits_for`."""
         self._greatest = -1
-        what = loss.kind if loss.kind in {SYSTEM, PICKLING} else str(loss.part)
-        is_sampled = what in LEAST_SAMPLES and not (what == PICKLING and run.is_interleaved)
+        what = loss.kind if loss.kind in {kinds.SYSTEM, kinds.PICKLING} else str(loss.part)
+        is_sampled = what in LEAST_SAMPLES and not (what == kinds.PICKLING and run.is_interleaved)
         self._inside, self._anywhere = (
             InsideLoss(len(run.stacks), what) if is_sampled else None for _ in range(2)
         )
@@ -332,30 +290,30 @@ class _Observed:
     def rows(self, window: LossWindow) -> LossRows | None:
         """Return the records of the loss in a window; None if there are none."""
         loss, account = self.loss, window.account
-        if loss.kind == STEPS:
+        if loss.kind == kinds.STEPS:
             found = _could_be_one(account)
-        elif loss.kind == MESSAGES:
+        elif loss.kind == kinds.MESSAGES:
             found = _small_messages(account)
-        elif loss.kind == SYSTEM:
+        elif loss.kind == kinds.SYSTEM:
             found = np.flatnonzero(window.system)
-        elif loss.kind == PICKLING:
+        elif loss.kind == kinds.PICKLING:
             found = account.halo + np.flatnonzero(window.records["pickling"][account.halo :])
-        elif loss.kind == CORE:
+        elif loss.kind == kinds.CORE:
             found = np.arange(account.halo, len(window.pid))
-        elif loss.kind == COMMUNICATION:
+        elif loss.kind == kinds.COMMUNICATION:
             found = np.flatnonzero(np.isin(window.origin, loss.origins))
-        elif loss.habit == ONE_OFF:
+        elif loss.habit == kinds.ONE_OFF:
             found = account.halo + np.flatnonzero(np.isin(account.position, self._wanted))
         else:
             keys = window.origin * self._nprocs + window.pid
             found = np.flatnonzero(np.isin(keys, self._wanted) & (window.origin >= 0))
         if len(found) == 0:
             return None
-        return LossRows(window, found, is_rotating=loss.habit == ROTATING)
+        return LossRows(window, found, is_rotating=loss.habit == kinds.ROTATING)
 
     def add(self, window: LossWindow, loss: LossRows) -> None:
         """Take in its records in a window."""
-        if self.loss.kind == CORE:
+        if self.loss.kind == kinds.CORE:
             return
         self.loss.passes += int(np.count_nonzero(loss.steps_inside))
         if not self.loss.is_lost:
@@ -378,7 +336,7 @@ class _Observed:
             rows = loss.rows
         self._add_once(window, rows, longer)
         if self.loss.part == _COMM:
-            excess = excess_bytes(window.account)
+            excess = mends.excess_bytes(window.account)
             self._bytes += [(values[rows] * longer[rows]).sum() for values in excess]
         if self.loss.part == _COMP:
             mine, core = longer[loss.rows], loss.core[loss.rows]
@@ -387,13 +345,11 @@ class _Observed:
             pid = window.pid[inside]
             self._core += np.bincount(pid, loss.core[inside], self._nprocs)
             self._there += int(self._leaves[window.origin[inside]].sum())
-            if window.account.run.waits is not None:
-                self._late = self._late or WaitsOfMpi()
-                self._late.add_late(window.account.run, window.account.run.waits, rows)
+            self._waits += waits_for(window.account.run, rows)
 
     def _add_once(self, window: LossWindow, rows: Ints, longer: Floats) -> None:
         """Note which superstep bears most of it."""
-        if self.loss.habit == ONE_OFF and longer[rows].max() > self._greatest:
+        if self.loss.habit == kinds.ONE_OFF and longer[rows].max() > self._greatest:
             most = rows[longer[rows].argmax()]
             self._greatest = int(longer[most])
             self.loss.superstep = int(window.records["superstep"][most])
@@ -401,20 +357,20 @@ class _Observed:
 
     def _add_saving(self, window: LossWindow, loss: LossRows) -> None:
         parts_of, rows = window.account.communication, loss.rows
-        if self.loss.kind == STEPS:
+        if self.loss.kind == kinds.STEPS:
             saved = parts_of.latency[rows]
-        elif self.loss.kind == SYSTEM and self._inside is not None:
+        elif self.loss.kind == kinds.SYSTEM and self._inside is not None:
             saved = np.round(window.system[rows])
             self._inside.add(window, rows)
-        elif self.loss.kind == PICKLING:
-            saved = pickling_ns(window.account)[rows]
+        elif self.loss.kind == kinds.PICKLING:
+            saved = mends.pickling_ns(window.account)[rows]
             self.loss.total_bytes += int(window.records["pickled_bytes"][rows].sum())
             if self._inside is not None:
                 self._inside.add(window, rows)
-        elif self.loss.kind == MESSAGES:
-            saved = np.round(HALF * _message_ns(window.account)[rows])
+        elif self.loss.kind == kinds.MESSAGES:
+            saved = np.round(mends.HALF * _message_ns(window.account)[rows])
         else:
-            saved = np.round(HALF * moved_ns(window.account)[rows])
+            saved = np.round(mends.HALF * mends.moved_ns(window.account)[rows])
             h_out, _ = window.account.h_out_and_in
             self.loss.total_bytes += int(h_out[rows].sum())
             h = window.account.h[rows]
@@ -436,18 +392,18 @@ class _Observed:
         longer = np.concatenate([np.zeros(0), *self._longer])
         longer = longer[longer >= _MARKED * longer.max(initial=0)]
         loss.count = len(longer)
-        if loss.habit != ONE_OFF:
+        if loss.habit != kinds.ONE_OFF:
             loss.change_s = _change_s(longer)
         if self._inside is not None and self._anywhere is not None:
             longest = self._inside if self._inside.stretches else self._anywhere
             loss.line = line_of(callgraph.run, longest)
         if loss.part == _COMM:
             h_out, h_in = self._bytes
-            is_far_more = MOST * max(h_out, h_in) > min(h_out, h_in)
-            loss.kind = (FAN_IN if h_in > h_out else FAN_OUT) if is_far_more else UNEVEN
+            if MOST * max(h_out, h_in) > min(h_out, h_in):
+                loss.kind = kinds.FAN_IN if h_in > h_out else kinds.FAN_OUT
         if loss.part == _COMP:
-            loss.late = self._late.late() if self._late else ""
-            if loss.habit == FIXED:
+            loss.late = late_of(self._waits)
+            if loss.habit == kinds.FIXED:
                 self._finish_others(callgraph)
 
     @property
@@ -466,13 +422,13 @@ class _Observed:
 
     def _finish_saving(self, callgraph: CallGraph) -> None:
         loss, fewest = self.loss, FEW * self._nprocs
-        if loss.kind == MESSAGES:
+        if loss.kind == kinds.MESSAGES:
             for origin in [origin for origin, n in self._count_of.items() if n < fewest]:
                 del self._by_origin[origin]
         if self._inside is not None:
             line = line_of(callgraph.run, self._inside)
             loss.line = line if isinstance(line, LinePlace) else None
-            if loss.kind == SYSTEM and self._inside.samples < FEW:
+            if loss.kind == kinds.SYSTEM and self._inside.samples < FEW:
                 self._by_origin.clear()
         loss.count = loss.passes
         place_by(loss, callgraph, self._by_origin)
@@ -549,7 +505,7 @@ def _message_ns(account: Account) -> Ints:
     records, core = account.run.records, account.computing.core
     idle = records["released"] - records["arrive"]
     moved = communication_ns(records) - without_core_ns(records)[0]
-    cost: Ints = moved + idle * (idle <= CALL_NS) + core * (core <= CALL_NS)
+    cost: Ints = moved + idle * (idle <= mends.CALL_NS) + core * (core <= mends.CALL_NS)
     return cost
 
 
@@ -558,7 +514,7 @@ def _small_messages(account: Account) -> Ints:
     records, core = account.run.records, account.computing.core
     small = account.h_out_and_in[0] <= FEW_BYTES
     small &= (records["kind"] == Kind.OBLSYNC) & end_with_messages(account.run, records)
-    small &= core * (core > CALL_NS) <= _message_ns(account)
+    small &= core * (core > mends.CALL_NS) <= _message_ns(account)
     small[: account.halo] = False
     found: Ints = np.flatnonzero(small)
     return found

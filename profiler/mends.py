@@ -26,12 +26,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler._arrays import Bools, Floats, Ints
     from bsplib.profiler._by_step import BySuperstep
-    from bsplib.profiler.account import Account, Ints
+    from bsplib.profiler.account import Account
     from bsplib.profiler.loss_lines import LossWindow
 
-    Floats = NDArray[np.float64]
-    Bools = NDArray[np.bool_]
     Saved = tuple[Floats, Floats]
     """What each record takes less, in ns: before its arrival, and after its release."""
 

@@ -8,7 +8,7 @@ one that is longer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from bsplib.recording.chunk_ranges import ChunkRanges
 from bsplib.recording.records import NOT_MEASURED, PAGE_FAULTS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from bsplib.profiler._arrays import Ints
     from bsplib.profiler.callgraph import CallGraph
 
 KINDS = ("minor", "major")
@@ -25,15 +24,8 @@ KINDS = ("minor", "major")
 _FIELDS = {"minor": ("comp_minor", "comm_minor"), "major": ("comp_major", "comm_major")}
 
 
-class PageFaults(NamedTuple):
-    """Numbers of page faults, by pid."""
-
-    minor: tuple[int, ...]
-    major: tuple[int, ...]
-
-
-def page_faults(callgraph: CallGraph) -> dict[str, PageFaults] | None:
-    """Return the page faults of each node with all below it, by its id.
+def page_faults(callgraph: CallGraph) -> dict[str, dict[str, list[int]]] | None:
+    """Return the page faults of each node with all below it, by its id, by kind and by pid.
 
     Returns:
         None where they were not measured, as on virtual processors.
@@ -41,17 +33,14 @@ def page_faults(callgraph: CallGraph) -> dict[str, PageFaults] | None:
     sums = _by_origin(callgraph)
     if sums is None:
         return None
-    through: dict[str, list[int]] = {node: [] for node in callgraph.graph}
-    for number, origin in enumerate(callgraph.origins):
-        for node in origin.nodes:
-            through[node].append(number)
     return {
-        node: PageFaults(*(tuple(each.tolist()) for each in sums[:, origins].sum(axis=1)))
-        for node, origins in through.items()
+        node: dict(zip(KINDS, sums[:, [*passing]].sum(axis=1).tolist(), strict=True))
+        for node, passing in callgraph.passing.items()
+        if node in callgraph.graph
     }
 
 
-def _by_origin(callgraph: CallGraph) -> NDArray[np.int64] | None:
+def _by_origin(callgraph: CallGraph) -> Ints | None:
     """Return page faults: shape (kinds, origins, processes); None if no record has any number."""
     run = callgraph.run
     sums = np.zeros((len(KINDS), len(callgraph.origins), run.nprocs), np.int64)

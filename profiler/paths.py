@@ -24,7 +24,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -35,13 +36,12 @@ from bsplib.recording.tables import constant
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Iterator
 
+    from bsplib.profiler._arrays import Floats, Ints, Numbers
     from bsplib.profiler.account import Account
     from bsplib.recording.records import Run
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 (
     COMP,
@@ -90,7 +90,7 @@ class Nodes(NamedTuple):
     release before it."""
     position: Ints
     """Likewise the position of the record in the whole run; -1 where several are summed up."""
-    strands: list[NDArray[Any]]
+    strands: list[Numbers]
     """Nanoseconds of the nodes by strand."""
     cut: Floats
     """Shape (nodes, 2): how much of the parent is part of the path, of what was before its arrival
@@ -108,7 +108,7 @@ _COLUMNS = tuple(name for name in Nodes._fields if name != "strands")
 def _joined(parts: list[Nodes]) -> Nodes:
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
     nothing = constant(0.0, len(columns["pid"]), np.float64)
-    strands: list[NDArray[Any]] = []
+    strands: list[Numbers] = []
     for each in zip(*(part.strands for part in parts), strict=True):
         some = any(ns.any() for ns in each)  # many runs have half of the strands only
         strands.append(np.concatenate(each, dtype=np.float64) if some else nothing)
@@ -176,7 +176,7 @@ class Paths:
         self._pid = records["pid"].astype(np.int64)
         old = before[halo:]
         after = [np.where(old < 0, 0, ns[old]) if ns.any() else ns[halo:] for ns in _after(account)]
-        strands: list[NDArray[Any]] = [*_own(account), *after, self._started_later()]
+        strands: list[Numbers] = [*_own(account), *after, self._started_later()]
         target, cut = self._targets()
         self._target, self._cut = target, cut
         known, pid = old >= halo, self._pid[halo:]
@@ -455,44 +455,39 @@ def _divided(
     return entry, order[low[entry] + number], part[entry] + (number == 0) * left[entry]
 
 
-class _Heads:
-    """The nodes that some paths have come to, which are followed backwards together."""
+def _backwards(nodes: Nodes, tip: Ints) -> Iterator[tuple[int, int, bool]]:
+    """Follow some paths backwards together, until they meet.
 
-    def __init__(self, nodes: Nodes, heads: Ints) -> None:
-        self._rank, self._parent = nodes.rank, nodes.parent
-        self.all = set(heads.tolist())
-        self._heap = [(-int(nodes.rank[node]), node) for node in self.all]
-        heapify(self._heap)
-
-    def pop(self) -> tuple[int, int]:
-        """Take the node of the highest rank; return it and its parent."""
-        _, node = heappop(self._heap)
-        self.all.remove(node)
-        return node, int(self._parent[node])
-
-    def push(self, node: int) -> None:
-        """Come to a node where no path is yet."""
-        self.all.add(node)
-        heappush(self._heap, (-int(self._rank[node]), node))
+    Yields:
+        The next node, that of the highest rank, its parent, and whether another path is there.
+    """
+    heads = set(tip.tolist())
+    heap = [(-int(nodes.rank[node]), node) for node in heads]
+    heapify(heap)
+    while len(heads) > 1:
+        _, node = heappop(heap)
+        heads.remove(node)
+        parent = int(nodes.parent[node])
+        is_met = parent in heads
+        if not is_met:
+            heads.add(parent)
+            heappush(heap, (-int(nodes.rank[parent]), parent))
+        yield node, parent, is_met
 
 
 def _tail(nodes: Nodes, tip: Ints, cut: Floats) -> Tail:
     """Keep what some paths have not in common; sum up what is old."""
-    heads = _Heads(nodes, tip)
-    kept: list[int] = []
-    while len(heads.all) > 1 and len(kept) < _MOST_KEPT:
-        node, parent = heads.pop()
-        kept.append(node)
-        if parent not in heads.all:
-            heads.push(parent)
+    backwards = _backwards(nodes, tip)
+    newest = list(islice(backwards, _MOST_KEPT))
+    kept = [node for node, *_ in newest]
+    ends = np.array(sorted({*tip.tolist(), *(parent for _, parent, _ in newest)} - {*kept}))
     place = np.zeros(len(nodes.pid), np.int64)
-    if len(heads.all) == 1:  # they have met; of this node only what is cut off can matter
-        kept.append(*heads.all)
-        parts = [nodes.at(np.zeros(1, np.int64))]
+    parts = [nodes.at(np.zeros(1, np.int64))]
+    if len(ends) == 1:  # they have met; of this node only what is cut off can matter
+        kept.append(int(ends[0]))
     else:
-        ends = np.array(sorted(heads.all))
-        older, place[ends] = _summed_up(nodes, heads, ends)
-        parts = [nodes.at(np.zeros(1, np.int64)), older]
+        older, place[ends] = _summed_up(nodes, backwards, ends)
+        parts.append(older)
     chosen = np.array([node for node in kept if node], np.int64)
     place[chosen] = sum(len(part.pid) for part in parts) + np.arange(len(chosen))
     parts.append(nodes.at(chosen))
@@ -502,7 +497,9 @@ def _tail(nodes: Nodes, tip: Ints, cut: Floats) -> Tail:
     return Tail(joined, place[tip], cut)
 
 
-def _summed_up(nodes: Nodes, heads: _Heads, ends: Ints) -> tuple[Nodes, Ints]:
+def _summed_up(
+    nodes: Nodes, backwards: Iterator[tuple[int, int, bool]], ends: Ints
+) -> tuple[Nodes, Ints]:
     """Sum up paths by cost centre and process, from where they are to where they meet.
 
     Returns:
@@ -512,21 +509,19 @@ def _summed_up(nodes: Nodes, heads: _Heads, ends: Ints) -> tuple[Nodes, Ints]:
     first = dict(piece_of)
     sums: list[dict[tuple[int, ...], Floats]] = [{} for _ in piece_of]
     onward, nothing, every = [-1] * len(sums), np.zeros(STRANDS), np.stack(nodes.strands, axis=1)
-    while len(heads.all) > 1:
-        node, parent = heads.pop()
+    for node, parent, is_met in backwards:
         piece = piece_of.pop(node)
         if node:
             key = (*nodes.origin[node].tolist(), int(nodes.pid[node]))
             known = sums[piece].get(key, nothing)
             sums[piece][key] = known + every[node]
-        if parent in heads.all:
+        if is_met:
             onward[piece] = onward[piece_of[parent]] = len(sums)
             piece_of[parent] = len(sums)
             sums.append({})
             onward.append(-1)
         else:
             piece_of[parent] = piece
-            heads.push(parent)
     columns: list[tuple[int, int, int, int, int]] = []
     strands: list[Floats] = []
     newest = [0] * len(sums)

@@ -24,22 +24,19 @@ import numpy as np
 
 from bsplib.profiler import account as parts
 from bsplib.profiler import window as window_module
-from bsplib.profiler._steps import ColumnSteps, RootSteps, TimeColumns
+from bsplib.profiler._steps import root_steps_of
 from bsplib.profiler.account import PARTS
-from bsplib.profiler.book import LOSS_CAUSES
+from bsplib.profiler.book import LOST
 from bsplib.profiler.costs import by_superstep, h_relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
-
+    from bsplib.profiler._arrays import Floats, Ints
     from bsplib.profiler.account import Account
     from bsplib.profiler.book import Book, BookedWindow
     from bsplib.recording.tables import Columns
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 LAYERS = (*PARTS, "idle", "loss", "h")
 """What is known of a cell: nanoseconds by part of the account, and idle, summed over the processes
@@ -110,7 +107,7 @@ class TimePicture:
         self.block = -(-book.run.nprocs // most_rows)
         """Number of processes in a row; the last row may have fewer."""
         self.rows = -(-book.run.nprocs // self.block)
-        self.steps = RootSteps(book.run)
+        self.steps = root_steps_of(book.run)
         self.begin_ns, self.end_ns = book.span_ns
         """When the run began and ended, with its start and its end."""
         self._bins: tuple[_TimeSums, _StepSums] | None = None
@@ -143,9 +140,8 @@ class TimePicture:
         high = max(min(high, self.steps.count), low)
         columns = min(max(columns, 1), MAX_COLUMNS, high - low)
         edges = np.round(np.linspace(low, high, columns + 1))
-        described = ColumnSteps(edges)
-        self._describe(described, low, high)
-        return self._view(described, edges, self._layers(edges))
+        first, last = edges[:-1].astype(np.int64), edges[1:].astype(np.int64) - 1
+        return self._view(edges, edges, first, last, self._layers(edges))
 
     def by_time(self, low: float, high: float, columns: int) -> PictureView:
         """Return a range of time.
@@ -159,10 +155,8 @@ class TimePicture:
         high = max(min(high, self.end_ns), low)
         columns = min(max(columns, 1), MAX_COLUMNS) if high > low and self.steps.count else 0
         edges = np.linspace(low, high, columns + 1)
-        described = TimeColumns(edges, self.steps)
-        self._describe(described, *self.steps.during(edges[0], edges[-1]))
-        places = described.places()
-        return self._view(described, places, self._layers(places, edges))
+        first, last, places = self.steps.columns(edges)
+        return self._view(edges, places, first, last, self._layers(places, edges))
 
     def waited_for(self, row: int, low_ns: float, high_ns: float) -> list[Waited]:
         """Return for what the processes of a row were idle between two moments, the most first."""
@@ -182,23 +176,21 @@ class TimePicture:
         rows = zip(*roots[:, order].astype(int).tolist(), sums[order].tolist(), strict=True)
         return [Waited(*each) for each in rows]
 
-    def _describe(self, columns: ColumnSteps, low: int, high: int) -> None:
-        """Find the supersteps of some columns, which are in a range of positions."""
-        for rows in self.steps.rows(low, high):
-            columns.add(rows)
-
-    def _view(self, columns: ColumnSteps, places: Floats, layers: Floats) -> PictureView:
-        numbers = self.steps.numbers
+    def _view(
+        self, edges: Floats, places: Floats, first: Ints, last: Ints, layers: Floats
+    ) -> PictureView:
+        """Return columns between edges, which are at some places and have some supersteps."""
+        steps, longest = self.steps, self.steps.longest(first, last)
         return PictureView(
-            columns.edges,
+            edges,
             layers,
             np.diff(places),
-            numbers(columns.first),
-            numbers(columns.last),
-            numbers(columns.longest),
-            columns.ended_at,
-            columns.began_ns,
-            columns.ended_ns,
+            steps.numbers(first),
+            steps.numbers(last),
+            steps.numbers(longest),
+            steps.ended_at(longest),
+            steps.began_ns(first),
+            steps.ended_ns(last),
         )
 
     def _layers(self, places: Floats, edges: Floats | None = None) -> Floats:
@@ -370,8 +362,8 @@ _Stages = list[dict[int, "Floats"]]
 def _lost(booked: BookedWindow) -> _Losses:
     """Return what is lost while idle, by moving less than another process, and by oneself."""
     account, own, shares = booked.account, booked.own, booked.shares
-    _, _, pid, cause = booked.roots_of(np.arange(len(shares.ns)))
-    idle = np.flatnonzero(cause < LOSS_CAUSES)
+    _, _, pid, part = booked.roots_of(slice(None))
+    idle = np.flatnonzero(np.isin(part, LOST))
     uneven = np.flatnonzero(own[parts.TRANSFER_IMBALANCE])
     leader = np.zeros(0, np.int64)
     if len(uneven):

@@ -14,15 +14,10 @@ from bsplib.machine.pattern import pattern_of
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from bsplib.profiler.timeline import InsideHosts, Step, Timeline
+    from bsplib.profiler._arrays import Floats, Ints
+    from bsplib.profiler.timeline import Step, Timeline
     from bsplib.recording.records import Run
 
-    Bytes = NDArray[np.float64]
-    from numpy.typing import NDArray
-
-    Values = NDArray[np.float64]
 
 RECOGNISE = "auto"
 """Given instead of a pattern: recognise the pattern of each superstep; if the Machine does not
@@ -73,22 +68,28 @@ class ReplayPrices:
         slower = float(np.interp(nprocs, counts, factors))
         return self.ratio * slower * max(nprocs / int(counts[-1]), 1.0)
 
-    def relation(self, timeline: Timeline) -> NDArray[np.float64]:
+    def relation(self, timeline: Timeline) -> Floats:
         """Return the h of each record by the Machine's rule: in @ out in Roda et al. 1999, eq. 6.
 
         On a Machine of two levels it is one of bytes between hosts: those inside a host
         count as less, so that g h is a_i g_inside + b_i g of :class:`bsplib.machine.Machine`.
         """
-        machine, inside = self.machine, self._hosts_of(timeline)
-        if machine.inside is None or inside is None:
-            return machine.relation(timeline.h_in, timeline.h_out)  # type: ignore[no-any-return]
-        apart = timeline.h_in - inside.h_in, timeline.h_out - inside.h_out
-        near = machine.relation(inside.h_in, inside.h_out)
-        return machine.relation(*apart) + machine.share_inside() * near  # type: ignore[no-any-return]
+        machine, hosts = self.machine, self._hosts_of(timeline)
+        h_out, h_in = timeline.h_out_and_in
+        if hosts is None:
+            return machine.relation(h_in, h_out)  # type: ignore[no-any-return]
+        near_out, near_in = timeline.inside_hosts(hosts)
+        near = machine.relation(near_in, near_out)
+        apart = machine.relation(h_in - near_in, h_out - near_out)
+        return apart + machine.share_inside() * near  # type: ignore[no-any-return]
 
-    def _hosts_of(self, timeline: Timeline) -> InsideHosts | None:
-        """Return on which hosts the processes were; None on a cluster with hosts of its own."""
-        return None if self.machine.nodes is not None else timeline.inside
+    def _hosts_of(self, timeline: Timeline) -> Ints | None:
+        """Return the hosts of processes by which prices differ; None where they do not.
+
+        A cluster has hosts of its own.
+        """
+        differ = self.machine.inside is not None and self.machine.nodes is None
+        return timeline.hosts if differ else None
 
     def moved(self, timeline: Timeline) -> HRelation:
         """Return what each record moves, as the Machine prices it."""
@@ -96,11 +97,11 @@ class ReplayPrices:
 
     def machines(self, timeline: Timeline) -> list[Machine]:
         """Return the Machine whose g and l hold for each group of a run."""
-        machine, inside = self.machine, self._hosts_of(timeline)
-        if machine.inside is None or inside is None:
+        machine, hosts = self.machine, self._hosts_of(timeline)
+        if hosts is None:
             return [machine] * len(timeline.run.groups)
-        near = machine.of_one_host()
-        return [near if on_one else machine for on_one in inside.on_one_host]
+        near, groups = machine.of_one_host(), timeline.run.groups
+        return [near if not np.ptp(hosts[list(each.members)]) else machine for each in groups]
 
     def patterns_of(self, timeline: Timeline) -> list[str | None]:
         """Return for each step the pattern whose g and L are used; None for the Machine's own.

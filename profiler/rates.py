@@ -14,12 +14,10 @@ from bsplib.profiler.prices import choose_prices, recorded_machine
 from bsplib.profiler.survey import FEW_BYTES, is_virtual, shares_cores, survey
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from bsplib.machine import Machine
+    from bsplib.profiler._arrays import Floats
     from bsplib.recording.records import Run
 
-    Values = NDArray[np.float64]
 
 NO_SOURCE = "none"
 """Source of rates of 0, where the figures are not known: a note says why."""
@@ -112,7 +110,7 @@ def fitted_to(run: Run) -> Rates:
     return Rates(g, latency, source=FITTED, note=shared or _inseparable(h, g))
 
 
-def _inseparable(h: Values, g: float) -> str:
+def _inseparable(h: Floats, g: float) -> str:
     """Return a sentence for a run in which all h are equal; empty for others, and for h = 0."""
     if len(h) > 1 or h[0] == 0:
         return ""
@@ -132,7 +130,7 @@ def _shared_cores(run: Run) -> str:
 _NO_SYNC = "no superstep that ended with a sync"
 
 
-def fit_line(h: Values, comm_s: Values, count: Values) -> tuple[float, float]:
+def fit_line(h: Floats, comm_s: Floats, count: Floats) -> tuple[float, float]:
     """Fit g h + l to times, with g and l not negative.
 
     The line has the least sum of |log(line / time)|, where more seconds weigh more: about as many
@@ -182,10 +180,10 @@ _ROUNDS, _NEAR = 30, 1e-4
 """How often weights are found anew, and the logarithm below which a time counts as met."""
 
 
-def _least_logarithms(columns: Values, times: Values, weight: Values) -> Values:
+def _least_logarithms(columns: Floats, times: Floats, weight: Floats) -> Floats:
     """Return the coefficients with the least weighted sum of logarithms, by weights found anew."""
-    line: Values = times
-    found: Values = np.zeros(len(columns))
+    line: Floats = times
+    found: Floats = np.zeros(len(columns))
     for _ in range(_ROUNDS):
         scale = np.sqrt(weight / np.maximum(_logarithms(line, times), _NEAR) / (line * times))
         solved = np.linalg.lstsq((columns * scale).T, times * scale, rcond=None)[0]
@@ -194,6 +192,6 @@ def _least_logarithms(columns: Values, times: Values, weight: Values) -> Values:
     return found
 
 
-def _logarithms(line: Values, times: Values) -> Values:
-    off: Values = np.abs(np.log(np.maximum(line, _LEAST_TIME * times) / times))
+def _logarithms(line: Floats, times: Floats) -> Floats:
+    off: Floats = np.abs(np.log(np.maximum(line, _LEAST_TIME * times) / times))
     return off

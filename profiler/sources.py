@@ -56,16 +56,9 @@ class Excerpt(NamedTuple):
     """Sentences that say why nothing is shown, or what may be wrong; else empty."""
 
 
-@dataclass(frozen=True)
-class Sources:
-    """The excerpts of the nodes of a call graph; nodes of one function share one."""
-
-    excerpts: tuple[Excerpt, ...]
-    of: dict[str, int]
-    """For each node, by its id, the position of its excerpt."""
-
-
-def read_sources(callgraph: CallGraph, folder: Path | None = None) -> Sources:
+def read_sources(
+    callgraph: CallGraph, folder: Path | None = None
+) -> tuple[list[Excerpt], dict[str, int]]:
     """Read the source of every node of a call graph, as far as it is on this computer.
 
     The excerpt of a function is the function; that of a cost centre is the innermost
@@ -76,7 +69,9 @@ def read_sources(callgraph: CallGraph, folder: Path | None = None) -> Sources:
         folder: where the reader wants files to be looked for, too.
 
     Returns:
-        At most ``MAX_LINES`` lines; for the nodes that come after them, the note says so.
+        The excerpts, of which nodes of one function share one; and the position of the excerpt of
+        each node, by its id. Of lines there are at most ``MAX_LINES``; for the nodes that come
+        after them, the note says so.
     """
     files: dict[str, _File] = {}
     positions: dict[Excerpt, int] = {}
@@ -91,7 +86,7 @@ def read_sources(callgraph: CallGraph, folder: Path | None = None) -> Sources:
             if lines > MAX_LINES:
                 excerpt = _without_lines(excerpt)
         of[name] = positions.setdefault(excerpt, len(positions))
-    return Sources(tuple(positions), of)
+    return list(positions), of
 
 
 def _without_lines(excerpt: Excerpt) -> Excerpt:

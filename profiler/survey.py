@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.profiler._numbering import starts
-from bsplib.profiler._steps import StepIndex
+from bsplib.profiler._steps import RootSteps
 from bsplib.profiler._sums import RunSums
 from bsplib.profiler.costs import (
     by_superstep,
@@ -33,11 +33,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler._arrays import Floats, Ints, Rows
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
-
-    Values = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 
 class RunFacts:
@@ -98,9 +96,9 @@ def survey(run: Run) -> Survey:
 def survey_with_steps(run: Run) -> None:
     """Sum up a run, and find its root supersteps in the same pass, which a timeline needs, too."""
     if run.is_fixed and _SURVEY not in run.derived:
-        steps = StepIndex()
+        steps = RootSteps(run)
         once(run, _SURVEY, lambda: _survey(run, steps.add))
-        steps.keep(run)
+        steps.keep()
 
 
 def _survey(run: Run, *others: Callable[[RunWindow], None]) -> Survey:
@@ -177,7 +175,7 @@ class CommunicationTimes:
         self._pending: list[tuple[Ints, Ints, Ints]] = []
         self._rows = 0
 
-    def add(self, h: Values, comm_ns: Values) -> None:
+    def add(self, h: Floats, comm_ns: Floats) -> None:
         """Take in pairs."""
         self._pending.append(_of_pairs(h.astype(np.int64), comm_ns.astype(np.int64)))
         self._rows += len(self._pending[-1][0])
@@ -192,7 +190,7 @@ class CommunicationTimes:
         self._rows = -len(self._pending[0][0])
         return self._pending[0]
 
-    def points(self, quantile: float) -> tuple[Values, Values, Values]:
+    def points(self, quantile: float) -> tuple[Floats, Floats, Floats]:
         """Sum up times of similar h: the median h, a quantile of the times, and their number.
 
         Quantiles, since a process that waits for a core communicates a thousand times longer.
@@ -250,7 +248,7 @@ def _quantile(values: NDArray[np.float64 | np.int64], count: Ints, quantile: flo
     return float(np.quantile(values[order][near], place - low))
 
 
-def of_supersteps(window: RunWindow) -> tuple[Values, Values]:
+def of_supersteps(window: RunWindow) -> tuple[Floats, Floats]:
     """Return h and the time of communication of each superstep with a sync, in bytes and ns.
 
     Both are the greatest among the processes of the superstep.
@@ -266,7 +264,7 @@ def of_supersteps(window: RunWindow) -> tuple[Values, Values]:
     return h[present], comm[present]
 
 
-def of_records(window: RunWindow) -> tuple[Values, Values]:
+def of_records(window: RunWindow) -> tuple[Floats, Floats]:
     """Return h and the time of communication of each record of a sync, in bytes and ns."""
     run, fresh = window.run, window.fresh
     records = run.records[fresh]
@@ -275,7 +273,7 @@ def of_records(window: RunWindow) -> tuple[Values, Values]:
     return h[rows], _on_core_ns(records, h)[rows]
 
 
-def _on_core_ns(records: NDArray[np.void], h: Values) -> Values:
+def _on_core_ns(records: Rows, h: Floats) -> Floats:
     """Return the time of communication of records without that for want of a core.
 
     Calls that move few bytes do not count: their time, which is that of the calls themselves or

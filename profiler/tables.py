@@ -13,8 +13,7 @@ import networkx
 import numpy as np
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.book import LOSS_CAUSES
-from bsplib.profiler.costs import METRICS, record_costs, superstep_numbers
+from bsplib.profiler.costs import METRICS, by_superstep, group_columns, record_costs
 from bsplib.profiler.hosts import host_names, hosts_of
 from bsplib.profiler.page_faults import KINDS, page_faults
 from bsplib.profiler.rows import COLUMNS, MEASURES, METRIC_UNITS, row_of, row_of_call
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler._arrays import Floats
     from bsplib.profiler.book import Book
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.graph_book import GraphBook
@@ -76,8 +76,8 @@ def nodes(book: GraphBook) -> Columns:
         "line": [row.node.line for row in found],
     }
     counted = {
-        f"{kind}_faults": [sum(faults[name][number]) for name in book.nodes]
-        for number, kind in enumerate(KINDS)
+        f"{kind}_faults": [sum(faults[name][kind]) for name in book.nodes]
+        for kind in KINDS
         if faults
     }
     return identities | _numbers(found) | counted
@@ -119,8 +119,8 @@ def processes(callgraph: CallGraph) -> Columns:
         pies = [cost[metric].pie for _, cost in every(data="cost")]
         table[f"{metric}_{unit}"] = np.concatenate(pies)
     if faults := page_faults(callgraph):
-        for number, kind in enumerate(KINDS):
-            table[f"{kind}_faults"] = [n for name in every for n in faults[name][number]]
+        for kind in KINDS:
+            table[f"{kind}_faults"] = [n for name in every for n in faults[name][kind]]
     return table
 
 
@@ -136,13 +136,10 @@ def supersteps(book: GraphBook) -> Columns:
     in the superstep, on average over the processes of the run.
     """
     callgraph, run = book.callgraph, book.callgraph.run
-    numbers = superstep_numbers(run)
-    order = np.lexsort((run.records["pid"], numbers))
-    records, numbers = run.records[order], numbers[order]
-    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
-    present = np.diff(starts, append=len(records))
-    firsts = records[starts]
-    leaves = _leaves(callgraph)[callgraph.origin_of_records()[order][starts]]
+    records, by = run.records, by_superstep(run)
+    firsts = records[by.leader(-records["pid"].astype(np.int64))]
+    leaves = _leaves(callgraph)[callgraph.origin_of(firsts)]
+    present = by.sums(np.ones(len(records))).astype(np.int64)
     table: Columns = {
         "group": firsts["group"].astype(np.int64),
         "superstep": firsts["superstep"],
@@ -150,24 +147,22 @@ def supersteps(book: GraphBook) -> Columns:
         "name": [fmt.label(node) for node in leaves],
         "sync": [Kind(kind).name.lower() for kind in firsts["kind"]],
         "processes": present,
-        "start_s": np.minimum.reduceat(records["start"], starts) / 1e9,
-        "end_s": np.maximum.reduceat(records["end"], starts) / 1e9,
+        "start_s": by.least(records["start"]) / 1e9,
+        "end_s": by.greatest(records["end"]) / 1e9,
     }
-    sizes = np.array([group.size for group in run.groups])[firsts["group"]]
-    for metric, values in zip(METRICS, record_costs(run)[:, order], strict=True):
-        scaled = values / (1 if metric == "h" else 1e9)
-        low = np.where(present < sizes, 0.0, np.minimum.reduceat(scaled, starts))
-        measured = np.maximum.reduceat(scaled, starts), np.add.reduceat(scaled, starts) / sizes, low
+    sizes = group_columns(run).size[firsts["group"]]
+    for metric, values in zip(METRICS, record_costs(run), strict=True):
+        unit = 1 if metric == "h" else 1e9
+        low = np.where(present < sizes, 0.0, by.least(values))
+        measured = by.greatest(values) / unit, by.sums(values) / sizes / unit, low / unit
         names = (f"{metric}_{measure}_{METRIC_UNITS[metric]}" for measure in MEASURES)
         table |= dict(zip(names, measured, strict=True))
         if metric in WHO:
-            greatest = np.lexsort((records["pid"], -values, numbers))[starts]
-            table[f"{metric}_max_pid"] = records["pid"][greatest].astype(np.int64)
-    lost = np.add.reduceat(lost_by_record(book.book)[order], starts) if len(starts) else np.zeros(0)
-    return table | {"loss_s": lost / run.nprocs / 1e9}
+            table[f"{metric}_max_pid"] = records["pid"][by.leader(values)].astype(np.int64)
+    return table | {"loss_s": by.sums(lost_by_record(book.book)) / run.nprocs / 1e9}
 
 
-def lost_by_record(book: Book) -> NDArray[np.float64]:
+def lost_by_record(book: Book) -> Floats:
     """Return what is lost and has its root in each record of a run, in nanoseconds.
 
     What has its root so long ago that its record is not known any more has none here, either.
@@ -176,7 +171,7 @@ def lost_by_record(book: Book) -> NDArray[np.float64]:
     positions = np.sort(np.concatenate([np.zeros(0, np.int64), *(each for each, _ in found)]))
     sums = np.zeros(len(positions))
     for _, lost in found:
-        inside = (lost.cause < LOSS_CAUSES) & (lost.origin >= 0) & (lost.position >= 0)
+        inside = lost.is_lost & (lost.position >= 0)
         np.add.at(sums, np.searchsorted(positions, lost.position[inside]), lost.ns[inside])
     return sums
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler._arrays import Floats, Ints, Rows
+
 
 class Step(NamedTuple):
     """A superstep of one group. Its records are consecutive, and so are its links."""
@@ -51,58 +54,6 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class StepOrder:
-    """The records of a run in the order of the steps, with what each of them depends on.
-
-    All arrays have one element for each record, in the order of the steps, unless their
-    description says otherwise.
-    """
-
-    run: Run
-    steps: tuple[Step, ...]
-    position: NDArray[np.intp]
-    """Position in ``run.records``."""
-    pid: NDArray[np.int64]
-    step: NDArray[np.int64]
-    """Position in ``steps``."""
-    before: NDArray[np.int64]
-    """The previous record of the same process; -1 if there is none."""
-    w_s: NDArray[np.float64]
-    """Computation of the process in this superstep, without that in sub-groups."""
-    ahead_s: NDArray[np.float64]
-    """Computation of the process since its previous record, of whatever group that was."""
-    link_from: NDArray[np.int64]
-    """For each link (a transfer in a superstep from one process to another): the record of
-    the sender."""
-    link_to: NDArray[np.int64]
-    """For each link: the record of the receiver."""
-    pieces: Pieces
-
-
-@dataclass(frozen=True)
-class Timeline(StepOrder):
-    """The order of a run, and what each record transfers."""
-
-    h_in: NDArray[np.float64]
-    h_out: NDArray[np.float64]
-    calls: NDArray[np.int64]
-    """Calls of put, get and send, those to the process itself left out."""
-    inside: InsideHosts | None
-    """What was communicated inside hosts; None where the trace names no hosts."""
-
-
-@dataclass(frozen=True)
-class InsideHosts:
-    """Communication inside hosts, which is cheaper on a Machine of two levels."""
-
-    h_in: NDArray[np.float64]
-    """The part of ``Timeline.h_in`` from processes of the same host."""
-    h_out: NDArray[np.float64]
-    on_one_host: tuple[bool, ...]
-    """For each group of the run, whether all its processes are on one host."""
-
-
-@dataclass(frozen=True)
 class Pieces:
     """Pieces of computation: one for most records, several where sub-groups divide it.
 
@@ -111,88 +62,99 @@ class Pieces:
     get and send is known only for a whole superstep; it counts as spent at its end.
     """
 
-    before: NDArray[np.int64]
+    before: Ints
     """The record before whose arrival the piece was computed."""
-    owner: NDArray[np.int64]
+    owner: Ints
     """The record to which the computation belongs."""
-    comp_s: NDArray[np.float64]
+    comp_s: Floats
     """Computation; adds up to ``w_s`` for each owner."""
-    waiting_s: NDArray[np.float64]
+    waiting_s: Floats
     """Time that the process waited for a core; 0 if CPU time was not measured."""
-    calls_s: NDArray[np.float64]
+    calls_s: Floats
     """The rest of the time: inside primitives."""
-    recording_s: NDArray[np.float64]
+    recording_s: Floats
     """What the recorder took before the superstep began."""
 
 
-def lay_out(run: Run) -> Timeline:
-    """Return the timeline of a run; see :func:`ordered`."""
-    order = ordered(run)
-    position = order.position
-    h_out, h_in = h_relation(run)
-    return Timeline(
-        **vars(order),
-        h_in=h_in[position],
-        h_out=h_out[position],
-        calls=calls_of_records(run)[position],
-        inside=_inside(run, position),
-    )
+class Timeline:
+    """The records of a run in the order of the steps, with what each of them depends on.
 
-
-def ordered(run: Run) -> StepOrder:
-    """Return the records of a run in the order of its steps.
+    All arrays have one element for each record, in the order of the steps, unless their
+    description says otherwise.
 
     Args:
         run: a run, as ``bsplib.recording.trace.read_trace`` returns it. If it did not end
             normally, supersteps may lack some of their processes.
     """
-    records = run.records
-    steps, position = _steps(run)
-    inverse = np.empty_like(position)
-    inverse[position] = np.arange(len(position))
-    link_from, link_to = _links(run, inverse)
-    steps = _with_links(steps, link_to)
-    before = preceding(records["pid"].astype(np.int64))[position]
-    before = np.where(before < 0, -1, inverse[before])
-    w_s, spent_s = computation_ns(run)[position] / 1e9, spent_ns(run)[position] / 1e9
-    pieces = _pieces(run, steps, records[position], before, spent_s)
-    pieces = _on_a_core(pieces, w_s, spent_s)
-    return StepOrder(
-        run=run,
-        steps=tuple(steps),
-        position=position,
-        pid=records["pid"][position].astype(np.int64),
-        step=np.repeat(np.arange(len(steps)), [step.stop - step.start for step in steps]),
-        before=before,
-        w_s=w_s,
-        ahead_s=np.bincount(pieces.before, pieces.comp_s, len(records)).astype(np.float64),
-        link_from=link_from,
-        link_to=link_to,
-        pieces=pieces,
-    )
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        steps, self.position = _steps(run)
+        """Position in ``run.records``."""
+        inverse = np.empty_like(self.position)
+        inverse[self.position] = np.arange(len(self.position))
+        self.link_from, self.link_to, self.link_bytes = _links(run, inverse)
+        """For each link (a transfer in a superstep from one process to another): the record of
+        the sender, that of the receiver, and the bytes."""
+        self.steps = _with_links(steps, self.link_to)
+        self.pid: Ints = run.records["pid"][self.position].astype(np.int64)
+        self.step = np.repeat(np.arange(len(steps)), [step.stop - step.start for step in steps])
+        """Position in ``steps``."""
+        before = preceding(run.records["pid"].astype(np.int64))[self.position]
+        self.before = np.where(before < 0, -1, inverse[before])
+        """The previous record of the same process; -1 if there is none."""
+
+    @cached_property
+    def w_s(self) -> Floats:
+        """Computation of the process in this superstep, without that in sub-groups."""
+        return computation_ns(self.run)[self.position] / 1e9
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """The computation of all records in pieces."""
+        spent_s = spent_ns(self.run)[self.position] / 1e9
+        return _on_a_core(_pieces(self, spent_s), self.w_s, spent_s)
+
+    @cached_property
+    def ahead_s(self) -> Floats:
+        """Computation of the process since its previous record, of whatever group that was."""
+        pieces = self.pieces
+        return np.bincount(pieces.before, pieces.comp_s, len(self.pid)).astype(np.float64)
+
+    @cached_property
+    def h_out_and_in(self) -> tuple[Floats, Floats]:
+        """Bytes out of the process, and into it."""
+        h_out, h_in = h_relation(self.run)
+        return h_out[self.position], h_in[self.position]
+
+    @cached_property
+    def calls(self) -> Ints:
+        """Calls of put, get and send, those to the process itself left out."""
+        return calls_of_records(self.run)[self.position]
+
+    @cached_property
+    def hosts(self) -> Ints | None:
+        """The number of the host of each process, by pid; None where the trace names no hosts."""
+        return host_numbers(self.run)
+
+    def inside_hosts(self, hosts: Ints) -> tuple[Floats, Floats]:
+        """Return the part of ``h_out_and_in`` from and to processes of the same host."""
+        h_out, h_in = h_inside(self.run, hosts)
+        return h_out[self.position], h_in[self.position]
 
 
-def calls_of_records(run: Run) -> NDArray[np.int64]:
+def calls_of_records(run: Run) -> Ints:
     """Return the calls of put, get and send of each record, but for those to the process itself."""
     traffic = run.traffic
     found = np.bincount(traffic["record"], traffic["messages"], len(run.records))
     return found.astype(np.int64)
 
 
-def _inside(run: Run, position: NDArray[np.intp]) -> InsideHosts | None:
-    hosts = host_numbers(run)
-    if hosts is None:
-        return None
-    h_out, h_in = h_inside(run, hosts)
-    on_one = tuple(len(set(hosts[list(group.members)].tolist())) == 1 for group in run.groups)
-    return InsideHosts(h_in[position], h_out[position], on_one)
-
-
 # -- supersteps in order ------------------------------------------------------------------
 
 
 def _steps(run: Run) -> tuple[list[Step], NDArray[np.intp]]:
-    """StepOrder the supersteps; return them and the positions of their records, concatenated."""
+    """Order the supersteps; return them and the positions of their records, concatenated."""
     records = run.records
     by_step = np.lexsort((records["pid"], records["superstep"], records["group"]))
     keys = np.stack([records["group"], records["superstep"]])[:, by_step]
@@ -254,8 +216,8 @@ def _in_order(
 # -- what depends on what -----------------------------------------------------------------
 
 
-def _links(run: Run, inverse: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return sender and receiver of each transfer, also of empty ones, sorted by receiver."""
+def _links(run: Run, inverse: NDArray[np.intp]) -> tuple[Ints, Ints, Ints]:
+    """Return sender, receiver and bytes of each transfer, also of empty ones, by receiver."""
     traffic = run.traffic
     partner = partner_records(run)
     known = (partner >= 0) & (traffic["messages"] > 0)
@@ -263,10 +225,10 @@ def _links(run: Run, inverse: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDAr
     out = is_out(traffic["direction"][known])
     sender, receiver = np.where(out, caller, partner), np.where(out, partner, caller)
     order = np.argsort(receiver, kind="stable")
-    return sender[order], receiver[order]
+    return sender[order], receiver[order], traffic["bytes"][known][order]
 
 
-def _with_links(steps: list[Step], link_to: NDArray[np.int64]) -> list[Step]:
+def _with_links(steps: list[Step], link_to: Ints) -> list[Step]:
     """Return the steps with the positions of their links."""
     bounds = np.searchsorted(link_to, [[step.start, step.stop] for step in steps] or [[0, 0]])
     return [
@@ -278,28 +240,21 @@ def _with_links(steps: list[Step], link_to: NDArray[np.int64]) -> list[Step]:
 # -- pieces of computation ------------------------------------------------------------------
 
 
-def _pieces(
-    run: Run,
-    steps: list[Step],
-    records: NDArray[np.void],
-    before: NDArray[np.int64],
-    spent_s: NDArray[np.float64],
-) -> Pieces:
+def _pieces(timeline: Timeline, spent_s: Floats) -> Pieces:
     """Divide the time between syncs into pieces, by the records to which it belongs.
 
     Args:
-        run: the run.
-        steps: its steps, in order.
-        records: its records, in the order of the steps, like the following arrays.
-        before: as in :class:`Timeline`.
-        spent_s: computation, including waiting for a core.
+        timeline: the records in order.
+        spent_s: computation of each, including waiting for a core.
     """
+    records, before = timeline.run.records[timeline.position], timeline.before
     since = np.where(before < 0, _began(records)[records["pid"]], records["end"][before])
     lengths = np.maximum(records["arrive"] - since, 0)
-    whole = _whole(records, before)
+    # These were in no other group since their last sync.
+    whole = records["group"] == np.where(before < 0, 0, records["group"][before])
     owners = np.flatnonzero(whole)
     own = np.array([owners, owners, lengths[whole]]).T
-    cut = _cut_at_partitions(run, steps, records, since, np.flatnonzero(~whole))
+    cut = _cut_at_partitions(timeline, records, since, np.flatnonzero(~whole))
     stretches = np.concatenate([own, np.array(cut, np.int64).reshape(-1, 3)])
     owner, length_s = stretches[:, 1], stretches[:, 2] / 1e9
     comp_s = _without_calls(owner, length_s, spent_s)
@@ -311,32 +266,24 @@ def _pieces(
     )
 
 
-def _on_a_core(pieces: Pieces, w_s: NDArray[np.float64], spent_s: NDArray[np.float64]) -> Pieces:
+def _on_a_core(pieces: Pieces, w_s: Floats, spent_s: Floats) -> Pieces:
     """Separate waiting for a core from computation, with the ratio of the owner's record."""
     share = np.divide(w_s, spent_s, out=np.ones_like(w_s), where=spent_s > 0)
     comp_s = pieces.comp_s * share[pieces.owner]
     return replace(pieces, comp_s=comp_s, waiting_s=pieces.comp_s - comp_s)
 
 
-def _began(records: NDArray[np.void]) -> NDArray[np.int64]:
+def _began(records: Rows) -> Ints:
     """Return when each process began."""
     began = np.full(int(records["pid"].max(initial=-1)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(began, records["pid"], records["start"])
     return began
 
 
-def _whole(records: NDArray[np.void], before: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Mark the records whose process was in no other group since its last sync."""
-    group: NDArray[np.int32] = records["group"]
-    unchanged: NDArray[np.bool_] = group == np.where(before < 0, 0, group[before])
-    return unchanged
-
-
 def _cut_at_partitions(
-    run: Run,
-    steps: list[Step],
-    records: NDArray[np.void],
-    since: NDArray[np.int64],
+    timeline: Timeline,
+    records: Rows,
+    since: Ints,
     entered: NDArray[np.intp],
 ) -> list[tuple[int, int, int]]:
     """Divide the time before records that enter or leave sub-groups.
@@ -345,11 +292,11 @@ def _cut_at_partitions(
         Record before whose arrival it is, record to which it belongs, and nanoseconds, with the
         time inside primitives.
     """
-    rows = {(step.group, step.superstep): (step.start, step.stop) for step in steps}
+    rows = {(step.group, step.superstep): (step.start, step.stop) for step in timeline.steps}
 
     def around(record: np.void) -> int | None:
         """Return the record of the parent's superstep that contains the group of a record."""
-        info = run.groups[record["group"]]
+        info = timeline.run.groups[record["group"]]
         start, stop = rows.get((info.parent, info.superstep), (0, 0))
         found = start + int(np.searchsorted(records["pid"][start:stop], record["pid"]))
         return found if found < stop and records["pid"][found] == record["pid"] else None
@@ -367,9 +314,7 @@ def _cut_at_partitions(
     return stretches
 
 
-def _without_calls(
-    owner: NDArray[np.int64], length_s: NDArray[np.float64], spent_s: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _without_calls(owner: Ints, length_s: Floats, spent_s: Floats) -> Floats:
     """Subtract the time inside primitives from the pieces of each owner, the last one first."""
     comp_s = length_s.copy()
     count = np.bincount(owner, minlength=len(spent_s))

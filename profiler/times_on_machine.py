@@ -10,40 +10,36 @@ after its release what the Machine says. From these durations follow the times o
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bsplib.profiler.account import computing_of
 from bsplib.profiler.costs import by_superstep, group_columns, h_relation, record_around
-from bsplib.profiler.timeline import ordered
+from bsplib.profiler.timeline import Timeline
 from bsplib.profiler.window import restricted
 from bsplib.recording.records import NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from bsplib.profiler._arrays import Bools, Ints, Numbers
     from bsplib.profiler.rates import Rates
-    from bsplib.profiler.timeline import Step, StepOrder
+    from bsplib.profiler.timeline import Step
     from bsplib.recording.records import Run
-
-    Ints = NDArray[np.int64]
-    Values = NDArray[Any]
 
 
 class RecordTimes(NamedTuple):
     """The times of records, in the order of the steps, in the unit of the durations."""
 
-    arrive: Values
-    released: Values
-    end: Values
+    arrive: Numbers
+    released: Numbers
+    end: Numbers
     cause: Ints
     """The record whose arrival released each record; of those that waited for none their own."""
 
 
 def clocks_of(
-    order: StepOrder, ahead: Values, price: Values, *, barriers: bool = True
+    order: Timeline, ahead: Numbers, price: Numbers, *, barriers: bool = True
 ) -> RecordTimes:
     """Return the times of the records of a run in which all processes begin at 0.
 
@@ -69,7 +65,7 @@ def clocks_of(
     return RecordTimes(arrive, released, end, cause)
 
 
-def _wait_for_senders(order: StepOrder, step: Step, clocks: RecordTimes) -> None:
+def _wait_for_senders(order: Timeline, step: Step, clocks: RecordTimes) -> None:
     """Let each record of a step wait for those that send to it (Roda et al., equation 8)."""
     links = slice(step.link_start, step.link_stop)
     sender, receiver = order.link_from[links], order.link_to[links]
@@ -80,7 +76,7 @@ def _wait_for_senders(order: StepOrder, step: Step, clocks: RecordTimes) -> None
     cause[receiver[late]] = sender[late]
 
 
-def greatest(order: StepOrder, amount: Values, *, barriers: bool = True) -> Values:
+def greatest(order: Timeline, amount: Numbers, *, barriers: bool = True) -> Numbers:
     """Return the greatest amount among the record and those that it waits for.
 
     Args:
@@ -131,13 +127,13 @@ def retimed(run: Run, rates: Rates) -> Run:
     return replace(run, records=records, lifetime=None, samples=None, meta=meta)
 
 
-def _price_ns(h: Values, ends: NDArray[np.bool_], rates: Rates) -> Ints:
+def _price_ns(h: Numbers, ends: Bools, rates: Rates) -> Ints:
     """Return what supersteps with some greatest h cost, as virtual processors round it."""
     price: Ints = np.rint((rates.g * h + rates.l) * ~ends * 1e9).astype(np.int64)
     return price
 
 
-def _set_by_superstep(run: Run, records: Values, own: Ints, h: Values, rates: Rates) -> None:
+def _set_by_superstep(run: Run, records: Numbers, own: Ints, h: Numbers, rates: Rates) -> None:
     """Set the times of a run in which each superstep is one of all processes."""
     by, ends = by_superstep(run), records["kind"] == Kind.END
     slowest = by.greatest(own)
@@ -149,9 +145,9 @@ def _set_by_superstep(run: Run, records: Values, own: Ints, h: Values, rates: Ra
     records["end"] = released + by.spread(price)
 
 
-def _set_in_order(run: Run, records: Values, own: Ints, h: Values, rates: Rates) -> None:
+def _set_in_order(run: Run, records: Numbers, own: Ints, h: Numbers, rates: Rates) -> None:
     """Set the times of a run step by step: processes need not begin a superstep together."""
-    order = ordered(run)
+    order = Timeline(run)
     position, pieces = order.position, order.pieces
     ns = _lengths(order, own[position])
     ahead = np.bincount(pieces.before, ns, len(own)).astype(np.int64)
@@ -172,7 +168,7 @@ def _set_in_order(run: Run, records: Values, own: Ints, h: Values, rates: Rates)
     records["start"] = start
 
 
-def _lengths(order: StepOrder, own: Ints) -> Ints:
+def _lengths(order: Timeline, own: Ints) -> Ints:
     """Divide what each record takes by itself among its pieces, as in the run itself."""
     pieces = order.pieces
     rows = np.lexsort((pieces.before, pieces.owner))

@@ -12,13 +12,10 @@ from bsplib.profiler.costs import once
 from bsplib.profiler.window import hand_out
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from bsplib.profiler._arrays import Bools, Floats, Ints
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 MAX_BLOCKS = 128
 """Greatest number of rows and columns of a matrix."""
@@ -57,7 +54,7 @@ class Matrix:
 
 def matrix_of(
     run: Run,
-    chosen: NDArray[np.bool_] | None = None,
+    chosen: Bools | None = None,
     *,
     most: int = MAX_BLOCKS,
 ) -> Matrix:
@@ -87,12 +84,7 @@ _WHOLE = "matrix of the whole run"
 class MatrixSums:
     """Takes in the windows of a run for a matrix; :func:`matrix_of` has the arguments."""
 
-    def __init__(
-        self,
-        run: Run,
-        chosen: NDArray[np.bool_] | None = None,
-        most: int = MAX_BLOCKS,
-    ) -> None:
+    def __init__(self, run: Run, chosen: Bools | None = None, most: int = MAX_BLOCKS) -> None:
         self._run, self._chosen, nprocs = run, chosen, run.nprocs
         self._block = -(-nprocs // most)
         self._parts = -(-nprocs // self._block)
@@ -141,9 +133,7 @@ class MatrixSums:
         once(self._run, _WHOLE, self.matrix)
 
 
-def _transfers(
-    window: RunWindow, chosen: NDArray[np.bool_] | None
-) -> tuple[Ints, Ints, Floats, Floats]:
+def _transfers(window: RunWindow, chosen: Bools | None) -> tuple[Ints, Ints, Floats, Floats]:
     """Return sender, receiver, bytes and messages of the transfers in a window.
 
     Args:

@@ -11,24 +11,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler import mends
+from bsplib.profiler import kinds, mends
 from bsplib.profiler.account import TITLES
-from bsplib.profiler.hosts import ProcessNames
-from bsplib.profiler.kinds import (
-    BLOCKED,
-    COMMUNICATION,
-    CORE,
-    FAN_IN,
-    FAN_OUT,
-    LEAST_TOLD,
-    MESSAGES,
-    MOST,
-    ONE_OFF,
-    PICKLING,
-    ROTATING,
-    STEPS,
-    SYSTEM,
-)
+from bsplib.profiler.hosts import processes_named
+from bsplib.profiler.kinds import LEAST_TOLD, MOST
 from bsplib.profiler.lines import LinePlace
 from bsplib.profiler.loss import LEAST_SHARE, Loss, in_main_ns, least_ns, on_core_ns
 
@@ -225,7 +211,7 @@ class _Phrase(NamedTuple):
 
 def _told(callgraph: CallGraph, loss: Loss, main_s: float) -> list[_Phrase]:
     """Return the phrases that follow how much is lost."""
-    if loss.kind == CORE:
+    if loss.kind == kinds.CORE:
         return [_Phrase(_of_cores(callgraph.run, loss.seconds / main_s))]
     return [
         *_where(callgraph, loss),
@@ -258,10 +244,10 @@ def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
         phrases.append(_Phrase(f", called by {name} at line {call_line}", rank))
         if others:
             phrases.append(_Phrase(f" and {fmt.counted(len(others), 'other line')}", rank))
-    if len(loss.nodes) > 1 and (loss.is_lost or loss.kind == PICKLING):
+    if len(loss.nodes) > 1 and (loss.is_lost or loss.kind == kinds.PICKLING):
         phrases.append(_Phrase(f" and at {fmt.counted(len(loss.nodes) - 1, 'other place')}", 8))
     if loss.line is not None:
-        verb = {BLOCKED: "blocked", PICKLING: "sent"}.get(loss.kind, "computed")
+        verb = {kinds.BLOCKED: "blocked", kinds.PICKLING: "sent"}.get(loss.kind, "computed")
         line = loss.line.inside(nodes[loss.chain[-2]]["node"], nodes[loss.chain[-1]]["node"].line)
         phrases.append(_Phrase(f", {verb} {line}", 1 if isinstance(loss.line, LinePlace) else 3))
     return phrases
@@ -277,15 +263,14 @@ def _sites(callgraph: CallGraph, loss: Loss) -> set[tuple[str, int]]:
 
 
 def _who(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
-    names = ProcessNames(callgraph.run)
-    if loss.kind in {STEPS, MESSAGES, SYSTEM, PICKLING}:
+    if loss.kind in {kinds.STEPS, kinds.MESSAGES, kinds.SYSTEM, kinds.PICKLING}:
         return []
-    if loss.kind == COMMUNICATION:
-        most = f", at most h = {fmt.size(loss.most_bytes)} for {names(loss.pids)}"
+    who = processes_named(callgraph.run, loss.pids) if loss.pids else "another process each time"
+    if loss.kind == kinds.COMMUNICATION:
+        most = f", at most h = {fmt.size(loss.most_bytes)} for {who}"
         return [_Phrase(f", with half of {fmt.size(loss.total_bytes)}"), _Phrase(most, 5)]
-    who = names(loss.pids) if loss.pids else "another process each time"
     if loss.part == "transfer_imbalance":
-        way = {FAN_IN: "to", FAN_OUT: "from"}.get(loss.kind, "to and from")
+        way = {kinds.FAN_IN: "to", kinds.FAN_OUT: "from"}.get(loss.kind, "to and from")
         return [_Phrase(f", by transfers {way} {who}")]
     if loss.nothing_pids:
         first, last = loss.nothing_pids[0], loss.nothing_pids[-1]
@@ -297,12 +282,12 @@ def _who(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
 
 
 def _how_often(run: Run, loss: Loss) -> list[_Phrase]:
-    if loss.kind == STEPS:
+    if loss.kind == kinds.STEPS:
         steps = fmt.counted(loss.count, "superstep")
         return [_Phrase(f", where {steps} follow with next to nothing between")]
-    if loss.kind == MESSAGES:
+    if loss.kind == kinds.MESSAGES:
         return [_Phrase(f", where {fmt.counted(loss.count, 'message')} take longer than the work")]
-    if loss.habit == ONE_OFF:
+    if loss.habit == kinds.ONE_OFF:
         inside = " of a sub-group" if loss.group and not run.is_interleaved else ""
         return [_Phrase(f", most of it in superstep {loss.superstep}", 3), _Phrase(inside, 5)]
     if not loss.count or loss.passes < 2:
@@ -324,20 +309,20 @@ def _from_to(first_s: float, last_s: float) -> str:
 
 
 def _why(loss: Loss) -> str:
-    if loss.kind == SYSTEM and loss.faults * _FAULT_NS >= loss.ns:
+    if loss.kind == kinds.SYSTEM and loss.faults * _FAULT_NS >= loss.ns:
         return f"for {fmt.counted(loss.faults, 'page fault')}: memory that is new each time"
-    if loss.kind == PICKLING:
+    if loss.kind == kinds.PICKLING:
         size = fmt.size(loss.total_bytes)
         if loss.part == "ends":
             return f"{size} of results pickled: let each process write its own to a file"
         return f"{size} of objects pickled: send arrays"
     if loss.part == "transfer_imbalance":
-        return f"{loss.habit} {loss.kind}" if loss.habit in {ROTATING, ONE_OFF} else loss.kind
+        return loss.kind if loss.habit == kinds.FIXED else f"{loss.habit} {loss.kind}"
     return f"{loss.habit} straggler" if loss.part == "imbalance" else loss.kind
 
 
 def _why_more(loss: Loss) -> Iterator[_Phrase]:
-    if loss.kind == BLOCKED:
+    if loss.kind == kinds.BLOCKED:
         yield _Phrase(": asleep, or at a disk or lock", 5)
     if loss.sharing:
         yield _Phrase(f" in a branch of {'its' if loss.sharing == 1 else 'their'} own", 2)

@@ -28,12 +28,9 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
-    from bsplib.profiler.account import Account, Ints
+    from bsplib.profiler._arrays import Floats, Ints
+    from bsplib.profiler.account import Account
     from bsplib.recording.records import Run
-
-    Floats = NDArray[np.float64]
 
 
 class Replay:
@@ -47,10 +44,11 @@ class Replay:
             mends: how many ways to mend it are replayed.
         """
         self._depth = group_columns(run).depth
-        is_oblivious = survey(run).facts.is_oblivious
-        self._root, self._alone = (
-            _RootClock(rows, run.nprocs, is_oblivious) for rows in (mends + 1, 1)
-        )
+        self._is_oblivious = survey(run).facts.is_oblivious
+        # How long it takes as it was recorded, by mend, and with useful computation only; where
+        # supersteps are oblivious, when each process was released last.
+        self._total = np.zeros(mends + 2)
+        self._released = np.zeros((mends + 2, run.nprocs))
         self._begun = -1
         self._after = np.zeros((mends, run.nprocs))
         """What each process saves after its last release."""
@@ -77,20 +75,36 @@ class Replay:
             saved[:, carried] += self._after[:, records["pid"][carried]]
         if len(self._depth) > 1 and not account.run.is_interleaved:
             self._move_into_groups(account, saved)
+        own = account.computing.core.astype(np.float64)
         for rows, owners in self._upwards(account):
-            # The first row is the run as it was recorded, from which savings are counted.
-            every = np.concatenate([lasts[None, rows], lasts[rows] - saved[:, rows]])
+            # The first row is the run as it was recorded, from which savings are counted; the last
+            # one has its useful computation only.
+            every = np.concatenate(
+                [lasts[None, rows], lasts[rows] - saved[:, rows], own[None, rows]]
+            )
             if owners is None:
-                self._root.add(account, rows, every)
+                self._add_to_root(account, rows, every)
                 self._note_ends(account, after_ns)
                 continue
             if account.run.is_interleaved:
-                every += _waits_for_other_groups(account, np.asarray(rows), saved)
-            by_group = _totals(account, np.asarray(rows), every)
-            gained = (by_group[0] - by_group[1:])[:, owners[0]]
+                every[:-1] += _waits_for_other_groups(account, np.asarray(rows), saved)
+            by_group = _totals(account, np.asarray(rows), every)[:, owners[0]]
+            gained = by_group[0] - by_group[1:-1]
             if account.run.is_interleaved:  # a process may have been in the group for less time
                 gained = np.minimum(gained, records["sub"][owners[1]])
             np.add.at(saved.T, owners[1], gained.T)
+            np.add.at(own, owners[1], by_group[-1])
+
+    def _add_to_root(self, account: Account, rows: Ints | slice, lasts: Floats) -> None:
+        """Take in what records of the root group last."""
+        if self._is_oblivious:
+            positions = np.arange(len(account.step))[rows]
+            _step_by_step(account, positions, lasts, self._released)
+        elif is_table(by := by_superstep(account.run), account.halo):
+            fresh = by.fresh()
+            self._total += [fresh.greatest(each).clip(min=0).sum() for each in lasts]
+        else:
+            self._total += _greatest(account.step[rows], lasts).sum(axis=1)
 
     def _move_into_groups(self, account: Account, saved: Floats) -> None:
         """Let a process enter its sub-groups earlier by what it saves before it enters them.
@@ -123,25 +137,19 @@ class Replay:
             saved[:, rows] += moved
             np.subtract.at(saved.T, outer, moved.T)
 
+    def _totals(self) -> Floats:
+        """Return when the last process ends."""
+        return self._released.max(axis=1) if self._is_oblivious else self._total
+
     def saved_ns(self) -> Floats:
         """Return by mend how much less the run takes, when all windows have been added."""
-        total = self._root.total()
-        saved: Floats = total[0] - total[1:] + self._ending
+        total = self._totals()
+        saved: Floats = total[0] - total[1:-1] + self._ending
         return saved
 
-    def add_alone(self, account: Account, own_ns: Ints) -> None:
-        """Take in what records take alone, and their sub-groups; see :meth:`alone_ns`."""
-        own = own_ns.astype(np.float64)[None]
-        for rows, owners in self._upwards(account):
-            if owners is None:
-                self._alone.add(account, rows, own[:, rows])
-                continue
-            by_group = _totals(account, np.asarray(rows), own[:, rows])
-            np.add.at(own.T, owners[1], by_group[:, owners[0]].T)
-
     def alone_ns(self) -> int:
-        """Return how long the supersteps take if each record takes this, and its sub-groups."""
-        return round(float(self._alone.total()[0]))
+        """Return how long the supersteps take with useful computation only."""
+        return round(float(self._totals()[-1]))
 
     def _lasts(self, account: Account) -> Floats:
         """Return for each record the time from the release before it to its arrival."""
@@ -198,33 +206,6 @@ def _above_mean(values: Floats, key: Ints) -> Floats:
     _, number = np.unique(key, return_inverse=True)
     found: Floats = values - (np.bincount(number, values) / np.bincount(number))[number]
     return found.clip(min=0)
-
-
-class _RootClock:
-    """How long the supersteps of the root group take, for several mends at once."""
-
-    def __init__(self, mends: int, nprocs: int, is_oblivious: bool) -> None:
-        self._total = np.zeros(mends)
-        self._released = np.zeros((mends, nprocs))
-        self._is_oblivious = is_oblivious
-
-    def add(self, account: Account, rows: Ints | slice, lasts: Floats) -> None:
-        """Take in what records of the root last in each mend."""
-        if self._is_oblivious:
-            positions = np.arange(len(account.step))[rows]
-            _step_by_step(account, positions, lasts, self._released)
-        elif is_table(by := by_superstep(account.run), account.halo):
-            fresh = by.fresh()
-            self._total += [fresh.greatest(each).clip(min=0).sum() for each in lasts]
-        else:
-            self._total += _greatest(account.step[rows], lasts).sum(axis=1)
-
-    def total(self) -> Floats:
-        """Return when the last process ends."""
-        if self._is_oblivious:
-            latest: Floats = self._released.max(axis=1, initial=0.0)
-            return latest
-        return self._total
 
 
 def _totals(account: Account, rows: Ints, lasts: Floats) -> Floats:

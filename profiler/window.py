@@ -31,9 +31,8 @@ from bsplib.recording.tables import Columns, ahead, joined
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
+    from bsplib.profiler._arrays import Bools, Ints, Rows
 
-    Ints = NDArray[np.int64]
 
 ROWS = 2**14
 """Records of a window, about: few enough for the caches of a core."""
@@ -74,7 +73,7 @@ class RunWindow(NamedTuple):
         return root_supersteps(self.run)[self.fresh]
 
 
-def root_supersteps(run: Run) -> NDArray[np.int64]:
+def root_supersteps(run: Run) -> Ints:
     """Return for each record the superstep of the root group in which it took place.
 
     For a record of the root group this is its own superstep. A record of a sub-group took
@@ -128,16 +127,16 @@ def restricted(run: Run, first: int, last: int) -> Run:
     )
 
 
-def _samples_among(run: Run, kept: NDArray[np.bool_]) -> NDArray[np.void] | None:
+def _samples_among(run: Run, kept: Bools) -> Rows | None:
     """Return the samples that fall into the records that are kept."""
     if run.samples is None:
         return None
     record = records_of_samples(run)
-    samples: NDArray[np.void] = run.samples[(record >= 0) & kept[record]]
+    samples: Rows = run.samples[(record >= 0) & kept[record]]
     return samples
 
 
-def _as_rows(columns: Columns, dtype: np.dtype[np.void]) -> NDArray[np.void]:
+def _as_rows(columns: Columns, dtype: np.dtype[np.void]) -> Rows:
     """Return columns as an array of rows, which cannot be changed."""
     rows = np.empty(len(columns), dtype)
     for name, values in columns.fields.items():
@@ -199,7 +198,7 @@ def _with_costs(window: RunWindow) -> RunWindow:
     return window
 
 
-def _waits_in(run: Run, position: Ints, halo: int) -> NDArray[np.void] | None:
+def _waits_in(run: Run, position: Ints, halo: int) -> Rows | None:
     """Return the waits of a window for its own records, by their places in it."""
     if run.waits is None or len(position) == 0:
         return run.waits
@@ -208,7 +207,7 @@ def _waits_in(run: Run, position: Ints, halo: int) -> NDArray[np.void] | None:
         place = np.searchsorted(position, run.waits[name]).clip(max=len(position) - 1)
         inside &= position[place] == run.waits[name]
         waits[name] = place + halo
-    found: NDArray[np.void] = waits[inside]
+    found: Rows = waits[inside]
     return found
 
 

@@ -8,7 +8,6 @@ markup.
 from __future__ import annotations
 
 import posixpath
-from collections import defaultdict
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -185,13 +184,9 @@ def _path(book: GraphBook, amount: Callable[[Time], float]) -> list[list[float]]
 
 def _root_pies(book: GraphBook, shown: Collection[str]) -> Iterator[tuple[str, Json]]:
     """Yield for each node by name of an amount the seconds by root; without those that are 0."""
-    origins: defaultdict[str, list[int]] = defaultdict(list)
-    for position, origin in enumerate(book.callgraph.origins):
-        for node in origin.nodes:
-            origins[node].append(position)
     for position, node in enumerate(book.callgraph.graph):
         if node in shown:
-            by_process = book.book.sums.by_root_process(origins[node])
+            by_process = book.book.sums.by_root_process(book.callgraph.passing[node])
             pies = {"time": by_process.sum(axis=0), "loss": by_process[list(LOST)].sum(axis=0)}
             pies |= dict(zip(PARTS, by_process, strict=True))
             yield (
@@ -284,9 +279,9 @@ def lines_under(callgraph: CallGraph, folder: Path | None = None) -> dict[str, s
 
     This is the source line of a cost centre, if it can be read, and else the file.
     """
-    sources, found = read_sources(callgraph, folder), {}
+    (excerpts, of), found = read_sources(callgraph, folder), {}
     for name, node in callgraph.graph.nodes(data="node"):
-        excerpt = sources.excerpts[sources.of[name]]
+        excerpt = excerpts[of[name]]
         line = node.line - excerpt.first
         is_read = node.kind != "function" and 0 <= line < len(excerpt.lines)
         text = excerpt.lines[line].strip() if is_read else file_of(node)

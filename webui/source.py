@@ -42,11 +42,11 @@ def describe_sources(callgraph: CallGraph, folder: Path | None = None) -> dict[s
         Of a run that was sampled an excerpt has ``seconds``: pairs of a line and its seconds by
         part, with all that it calls, as average of the processes.
     """
-    sources, calls = read_sources(callgraph, folder), _calls(callgraph)
-    seconds = _seconds(callgraph.run)
+    excerpts, of = read_sources(callgraph, folder)
+    calls, seconds = _calls(callgraph), _seconds(callgraph.run)
     return {
-        "excerpts": [_describe(excerpt, calls, seconds) for excerpt in sources.excerpts],
-        "of": [sources.of[name] for name in callgraph.graph],
+        "excerpts": [_describe(excerpt, calls, seconds) for excerpt in excerpts],
+        "of": [of[name] for name in callgraph.graph],
     }
 
 

@@ -28,7 +28,7 @@ from bsplib.apps.sorting import sample_sort
 from bsplib.apps.sorting.keys import block_of
 from bsplib.apps.sorting.order import merges
 from bsplib.profiler.models.undisturbed_time import between, undisturbed
-from bsplib.profiler.timeline import lay_out
+from bsplib.profiler.timeline import Timeline
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 from bsplib.running.options import BackendName
@@ -267,7 +267,7 @@ def _own_syncs(run: Run) -> list[int]:
     supersteps = set(records["superstep"][ended].tolist())
     return [
         number
-        for number, step in enumerate(lay_out(run).steps)
+        for number, step in enumerate(Timeline(run).steps)
         if step.group == 0 and step.superstep in supersteps
     ]
 

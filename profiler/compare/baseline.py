@@ -77,14 +77,13 @@ def changes(before: list[Facts], after: list[Facts]) -> list[str]:
 
 
 def dump(tests: Mapping[str, list[Facts]]) -> str:
-    """Return the text of a baseline file: sorted, with one node a line.
+    """Return the text of a baseline file: sorted, with one figure a line.
 
     Args:
         tests: the facts of the runs of each test, by its id.
     """
-    entries = [f"  {json.dumps(test)}: {_dump_runs(tests[test])}" for test in sorted(tests)]
-    inner = "{\n" + ",\n".join(entries) + "\n }" if entries else "{}"
-    return f'{{\n "format": "{FORMAT}",\n "version": {VERSION},\n "tests": {inner}\n}}\n'
+    content = {"format": FORMAT, "version": VERSION, "tests": tests}
+    return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
 
 def load(text: str) -> dict[str, list[Facts]]:
@@ -157,17 +156,3 @@ def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
         for figure, name in _FIGURES.items()
         if before[figure] != after[figure]
     )
-
-
-def _dump_runs(runs: list[Facts]) -> str:
-    if not runs:
-        return "[]"
-    return "[\n" + ",\n".join(_dump_run(run) for run in runs) + "\n  ]"
-
-
-def _dump_run(run: Facts) -> str:
-    nodes = [
-        f"    {json.dumps(key)}: {json.dumps(run['nodes'][key])}" for key in sorted(run["nodes"])
-    ]
-    inner = "{\n" + ",\n".join(nodes) + "\n   }" if nodes else "{}"
-    return f'   {{"nprocs": {run["nprocs"]}, "nodes": {inner}}}'

@@ -95,29 +95,6 @@ class CostLimit:
         return after > bound if self.above else after < bound
 
 
-@dataclass(frozen=True)
-class Violation:
-    """A node that does not keep a limit."""
-
-    limit: CostLimit
-    node: Compared
-    before: float | None
-    after: float
-
-    def __str__(self) -> str:
-        """Return one sentence that names the node, before, after and the limit."""
-        quantity = QUANTITIES[self.limit.quantity]
-        bound = self.limit.bound(self.before or 0.0)
-        values = self.after, self.before or 0.0, bound
-        after, before, most_allowed = _distinct(quantity, *values)
-        was = "new" if self.before is None else f"{before} before"
-        most = "at most" if self.limit.above else "at least"
-        return (
-            f"{label(self.node)}: {quantity.title} {after} ({was}), and {self.limit.text} allows "
-            f"{most} {most_allowed}"
-        )
-
-
 def parse(text: str) -> list[CostLimit]:
     """Return the limits of a list such as ``h>+1%,supersteps>+0``.
 
@@ -130,8 +107,8 @@ def parse(text: str) -> list[CostLimit]:
     return [_limit(part.strip()) for part in text.split(",")]
 
 
-def violations(comparison: Comparison, limits: Iterable[CostLimit]) -> list[Violation]:
-    """Return every node that violates a limit, in the order of the limits.
+def violations(comparison: Comparison, limits: Iterable[CostLimit]) -> list[str]:
+    """Return a sentence about every node that violates a limit, in the order of the limits.
 
     A node that vanished violates none. For one that is new, the value before counts as 0;
     a balance, which it did not have, is then only held against a limit without sign.
@@ -149,8 +126,20 @@ def violations(comparison: Comparison, limits: Iterable[CostLimit]) -> list[Viol
             before, after = node.values(limit.quantity)
             compared = before is not None or not limit.is_change or limit.quantity != "balance"
             if after is not None and compared and limit.violated(before or 0.0, after):
-                found.append(Violation(limit, node, before, after))
+                found.append(_sentence(limit, node, before, after))
     return found
+
+
+def _sentence(limit: CostLimit, node: Compared, before: float | None, after: float) -> str:
+    """Return one sentence that names the node, before, after and the limit."""
+    quantity, known = QUANTITIES[limit.quantity], before or 0.0
+    now, then, most_allowed = _distinct(quantity, after, known, limit.bound(known))
+    was = "new" if before is None else f"{then} before"
+    most = "at most" if limit.above else "at least"
+    return (
+        f"{label(node)}: {quantity.title} {now} ({was}), and {limit.text} allows {most} "
+        f"{most_allowed}"
+    )
 
 
 def _limit(text: str) -> CostLimit:

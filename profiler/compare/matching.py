@@ -17,8 +17,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
-    from numpy.typing import NDArray
-
+    from bsplib.profiler._arrays import Floats
     from bsplib.profiler.callgraph import CallGraph, Node
 
 _MOST_PARTS = 16
@@ -198,7 +197,7 @@ def nearest(few: Sequence[int], many: Sequence[int]) -> list[tuple[int, int]]:
     return _least_sum(np.array(few, np.float64), np.array(many, np.float64))
 
 
-def _least_sum(few: NDArray[np.float64], many: NDArray[np.float64]) -> list[tuple[int, int]]:
+def _least_sum(few: Floats, many: Floats) -> list[tuple[int, int]]:
     """Return the assignment with the least sum of distances, by dynamic programming."""
     sums = np.zeros(len(many) + 1)  # of the numbers so far, within the first 0, 1, ... of many
     rows = []

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.hosts import ProcessNames
+from bsplib.profiler.hosts import processes_named
 from bsplib.profiler.kinds import LEAST_TOLD, ROTATING
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _whom(comparison: Comparison, nodes: list[Compared], seconds: float, part: s
         return "others"
     if greatest.habit == ROTATING:
         return "another process each time"
-    return ProcessNames(book.callgraph.run).one(greatest.pids[0])
+    return processes_named(book.callgraph.run, greatest.pids[:1])
 
 
 def _h(comparison: Comparison) -> str:

@@ -26,7 +26,7 @@ from bsplib.profiler.costs import (
     record_around,
     spent_by_phase,
 )
-from bsplib.profiler.hosts import ProcessNames
+from bsplib.profiler.hosts import processes_named
 from bsplib.profiler.limits import check_file
 from bsplib.profiler.run_title import title_lines
 from bsplib.profiler.window import root_supersteps
@@ -71,9 +71,8 @@ def _events(request: Request) -> Iterator[Event]:
 def _names(run: Run) -> Iterator[Event]:
     """Yield the names of the tracks, and their order."""
     yield _meta("process_name", 0, {"name": title_lines(run)[0]})
-    names = ProcessNames(run)
     for pid in range(run.nprocs):
-        yield _meta("thread_name", pid, {"name": names.one(pid)})
+        yield _meta("thread_name", pid, {"name": processes_named(run, [pid])})
         yield _meta("thread_sort_index", pid, {"sort_index": pid})
 
 

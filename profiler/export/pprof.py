@@ -26,8 +26,7 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
-
+    from bsplib.profiler._arrays import Ints
     from bsplib.profiler.book import Book
     from bsplib.profiler.callgraph import CallGraph, Node
     from bsplib.profiler.export.request import Request
@@ -135,10 +134,10 @@ def _facts(run: Run, strings: _Strings) -> Iterator[bytes]:
 class Weights(NamedTuple):
     """Pairs of call stacks and processes, with what was spent there; arrays of equal length."""
 
-    origin: NDArray[np.int64]
+    origin: Ints
     """Position in ``CallGraph.origins``."""
-    pid: NDArray[np.int64]
-    values: NDArray[np.int64]
+    pid: Ints
+    values: Ints
     """Shape (pairs, ``len(VALUES)``)."""
 
 

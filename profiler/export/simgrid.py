@@ -21,23 +21,18 @@ Source: SimGrid 3.32 and later, the actions of its replay tool for SMPI (``smpir
 from __future__ import annotations
 
 import io
+from collections import Counter
 from typing import TYPE_CHECKING, BinaryIO
 
-import numpy as np
-
-from bsplib.directions import is_out
-from bsplib.profiler.costs import partner_records
-from bsplib.profiler.timeline import lay_out
+from bsplib.profiler.timeline import Timeline
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bsplib.profiler.export.request import Request
-    from bsplib.profiler.timeline import Step, Timeline
+    from bsplib.profiler.timeline import Step
 
-OPERATIONS_PER_S = 1e9
-"""What a computation counts for each second that it took."""
 _TAGS_A_STEP = 32
 """Numbers of messages in a superstep: that of the program, and those of a sub-group's barrier."""
 
@@ -53,14 +48,14 @@ def write(request: Request, file: BinaryIO) -> None:
 
 
 def _actions(request: Request) -> Iterator[str]:
-    timeline = lay_out(request.run)
+    timeline = Timeline(request.run)
     pids = range(request.run.nprocs)
     sent, come = _messages(timeline)
     yield from (f"{pid} init" for pid in pids)
     for number, step in enumerate(timeline.steps):
         for row in range(step.start, step.stop):
             pid = int(timeline.pid[row])
-            if count := round(timeline.ahead_s[row] * OPERATIONS_PER_S):
+            if count := round(timeline.ahead_s[row] * 1e9):
                 yield f"{pid} compute {count}"
             tag = _TAGS_A_STEP * number
             yield from _exchange(pid, tag, sent.get(row, ()), come.get(row, ()))
@@ -93,18 +88,10 @@ def _barrier(timeline: Timeline, step: Step, tag: int) -> Iterator[str]:
 
 def _messages(timeline: Timeline) -> tuple[Messages, Messages]:
     """Return what each record sent, and what came to it."""
-    run = timeline.run
-    place = np.empty_like(timeline.position)
-    place[timeline.position] = np.arange(len(place))
-    traffic, partner = run.traffic, partner_records(run)
-    known = np.flatnonzero((partner >= 0) & (traffic["messages"] > 0))
-    out = is_out(traffic["direction"][known])
-    caller, other = place[traffic["record"][known]], place[partner[known]]
-    sender, receiver = np.where(out, caller, other), np.where(out, other, caller)
-    total: dict[tuple[int, int], int] = {}
-    pairs = zip(sender.tolist(), receiver.tolist(), strict=True)
-    for pair, nbytes in zip(pairs, traffic["bytes"][known].tolist(), strict=True):
-        total[pair] = total.get(pair, 0) + nbytes
+    total = Counter[tuple[int, int]]()
+    links = timeline.link_from, timeline.link_to, timeline.link_bytes
+    for source, to, nbytes in zip(*(each.tolist() for each in links), strict=True):
+        total[source, to] += nbytes
     sent: Messages = {}
     come: Messages = {}
     for (source, to), nbytes in total.items():

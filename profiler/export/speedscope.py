@@ -16,7 +16,7 @@ import numpy as np
 from bsplib.profiler import format as fmt
 from bsplib.profiler.book import LOST
 from bsplib.profiler.costs import PHASES, spent_by_phase
-from bsplib.profiler.hosts import ProcessNames
+from bsplib.profiler.hosts import processes_named
 from bsplib.profiler.limits import check_file
 from bsplib.profiler.run_title import title_lines
 
@@ -67,7 +67,6 @@ def _profiles(request: Request) -> list[dict[str, Any]]:
     spent = spent_by_phase(run)
     order = np.lexsort((run.records["end"], run.records["pid"]))
     bounds = np.searchsorted(run.records["pid"][order], np.arange(run.nprocs + 1))
-    names = ProcessNames(run)
     for pid in range(run.nprocs):
         rows = order[bounds[pid] : bounds[pid + 1]]
         rows, phases = np.repeat(rows, len(PHASES)), np.tile(np.arange(len(PHASES)), len(rows))
@@ -77,7 +76,7 @@ def _profiles(request: Request) -> list[dict[str, Any]]:
             below[origin][phase]
             for origin, phase in zip(origins[rows[kept]], phases[kept], strict=True)
         ]
-        profiles.append(_sampled(names.one(pid), samples, times[kept].tolist()))
+        profiles.append(_sampled(processes_named(run, [pid]), samples, times[kept].tolist()))
     return profiles
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from bsplib.profiler.callgraph import CallGraph, build
 from bsplib.profiler.models.replay import MODELS, measured, replay
 from bsplib.profiler.prices import is_of, ratio_of_host, recorded_machine
-from bsplib.profiler.timeline import lay_out
+from bsplib.profiler.timeline import Timeline
 
 if TYPE_CHECKING:
     from bsplib.profiler.prices import ReplayPrices
@@ -127,7 +127,7 @@ def predict(
         ValueError: there is no such model.
         UsageError: the Machine lacks a figure.
     """
-    timeline = lay_out(run)
+    timeline = Timeline(run)
     progress()
     bookings = {MEASURED: measured(timeline)}
     for model in models:

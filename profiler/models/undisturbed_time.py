@@ -9,7 +9,6 @@ time of the communication instead of g h + L.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from bsplib.machine import Machine
 from bsplib.profiler.models.replay import Booking, replay
 from bsplib.profiler.prices import ReplayPrices
-from bsplib.profiler.timeline import Pieces, Timeline, lay_out
+from bsplib.profiler.timeline import Pieces, Timeline
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +50,7 @@ def undisturbed(runs: Sequence[Run], free: Sequence[int] = ()) -> Undisturbed:
     """
     if not runs:
         raise ValueError("there are no runs")
-    timelines = [lay_out(run) for run in runs]
+    timelines = [Timeline(run) for run in runs]
     first = timelines[0]
     for timeline in timelines[1:]:
         if not _alike(timeline, first):
@@ -59,16 +58,10 @@ def undisturbed(runs: Sequence[Run], free: Sequence[int] = ()) -> Undisturbed:
     comp_s = np.minimum.reduce([timeline.ahead_s for timeline in timelines])
     comm_s = np.minimum.reduce([_communication_s(timeline, free) for timeline in timelines])
     rows = np.arange(len(comp_s))
-    timeline = replace(
-        first,
-        w_s=comp_s,
-        ahead_s=comp_s,
-        h_in=comm_s,
-        h_out=comm_s,
-        inside=None,
-        pieces=Pieces(rows, rows, comp_s, *np.zeros((3, len(comp_s)))),
-    )
-    return Undisturbed(timeline, replay(timeline, "OBSP*", _AS_IT_WAS))
+    first.w_s = first.ahead_s = comp_s
+    first.h_out_and_in, first.hosts = (comm_s, comm_s), None
+    first.pieces = Pieces(rows, rows, comp_s, *np.zeros((3, len(comp_s))))
+    return Undisturbed(first, replay(first, "OBSP*", _AS_IT_WAS))
 
 
 def between(timeline: Timeline, first: int, last: int) -> NDArray[np.bool_]:

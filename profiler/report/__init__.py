@@ -8,7 +8,6 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.critical import TITLES, VIEWS
 from bsplib.profiler.named import find
 from bsplib.profiler.repeats import gathered
-from bsplib.profiler.report.columns import KEEP, columns, indent, labels
 from bsplib.profiler.report.head import (
     print_losses,
     print_rates,
@@ -16,10 +15,10 @@ from bsplib.profiler.report.head import (
     print_title,
     print_verdict,
 )
-from bsplib.profiler.report.lines import MARK, STYLE, Name, print_table, print_wrapped, wide_console
-from bsplib.profiler.report.rows import MOST_ROWS, TREE, RowChoice, choose
+from bsplib.profiler.report.lines import MARK, print_wrapped, wide_console
+from bsplib.profiler.report.nodes import print_nodes, print_sandwich
+from bsplib.profiler.report.rows import MOST_ROWS, RowChoice
 from bsplib.profiler.report.sampled_lines import print_places
-from bsplib.profiler.report.sandwich import print_sandwich
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from bsplib.console import Console
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.profile import RunProfile
-    from bsplib.profiler.rows import Row
 
 __all__ = ["RowChoice", "print_report"]
 
@@ -72,49 +70,17 @@ def print_report(
             print_verdict(repeats, console)
             print_scaling(profile, [each.median for each in listed], console)
             console.print()
-            _print_nodes(profile, choice, set(chain), console)
+            print_nodes(profile, choice, chain, console)
             print_places(profile, console)
         elif found in profile.callgraph.graph:
             print_losses(profile, found, console)
             console.print()
-            print_sandwich(profile, found, choice, set(chain), console)
+            print_sandwich(profile, found, choice, chain, console)
         else:
             console.print("This node is not in the run.")
             continue
         print_wrapped(console, _legend(profile.callgraph, path, chain))
         print_rates(profile, console)
-
-
-def _print_nodes(
-    profile: RunProfile, choice: RowChoice, marked: set[str], console: Console
-) -> None:
-    """Print the chosen nodes of a run, and the sum of the others."""
-    callgraph, depths, is_tree = profile.callgraph, profile.callgraph.depths(), choice.sort == TREE
-    rows, rest = choose(profile.book(), choice)
-    names = [
-        Name(
-            list(labels(callgraph, row.node.id, callers=2 if is_tree else 1)),
-            indent(depths[row.node.id]) if is_tree else "",
-            MARK if row.node.id in marked else " ",
-            STYLE if row.node.id in marked else "",
-        )
-        for row in rows
-    ]
-    shown = columns(rows, profile.book().main.time_s)
-    print_table(console, names, shown, keep=(choice.column, *KEEP), tail=_sum_of(rest))
-
-
-def _sum_of(rest: list[Row]) -> str:
-    """Return what nodes take that are not shown; functions would count their leaves twice."""
-    if not rest:
-        return ""
-    leaves = [row for row in rest if row.node.kind == "cost_centre"]
-    loss_s, time_s = sum(row.loss_s for row in leaves), sum(row.time_s for row in leaves)
-    what = f"  and {fmt.counted(len(rest), 'more node')}"
-    if not time_s:
-        return what
-    parts = f"loss {fmt.seconds(loss_s)}, time {fmt.seconds(time_s)}"
-    return f"{what}: {parts} in the cost centres among them"
 
 
 def _legend(callgraph: CallGraph, path: str, chain: list[str]) -> str:

@@ -169,9 +169,7 @@ def _edges(profile: RunProfile, names: set[str]) -> list[Json]:
 def _page_faults(callgraph: CallGraph) -> Json | None:
     """Return the page faults of each process; null where they were not measured."""
     faults = page_faults(callgraph)
-    if faults is None:
-        return None
-    return {name: list(each) for name, each in faults[callgraph.root]._asdict().items()}
+    return None if faults is None else faults[callgraph.root]
 
 
 def _executed(callgraph: CallGraph) -> list[Json]:

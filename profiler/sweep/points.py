@@ -13,7 +13,7 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.models.replay import replay
 from bsplib.profiler.prices import ReplayPrices, choose_prices
 from bsplib.profiler.profile import RunProfile
-from bsplib.profiler.timeline import lay_out
+from bsplib.profiler.timeline import Timeline
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
@@ -95,7 +95,7 @@ def added(several: Iterable[Costs]) -> Costs:
 
 def _elsewhere(run: Run) -> dict[str, float]:
     """Return the time of a run on the Machines that come with bsplib and have an l."""
-    timeline = lay_out(run)
+    timeline = Timeline(run)
     return {
         name: replay(timeline, _MODEL, _prices(run, machine)).total_s
         for name, machine in ((name, load_machine(name)) for name in known_machines())

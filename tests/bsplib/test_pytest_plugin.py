@@ -168,7 +168,7 @@ def test_equal_runs_agree_with_the_baseline(suite, baseline):
     result.assert_outcomes(passed=3)
 
 
-def test_the_baseline_has_one_line_a_node_and_figures_of_every_test(baseline):
+def test_the_baseline_has_one_line_a_figure_and_figures_of_every_test(baseline):
     text = baseline.read_text()
     tests = json.loads(text)["tests"]
     assert sorted(tests) == ["test_relax.py::test_relax[shm]", "test_relax.py::test_relax[sim]"]
@@ -177,8 +177,7 @@ def test_the_baseline_has_one_line_a_node_and_figures_of_every_test(baseline):
     figures = {"supersteps": 3, "h": 48, "h_mean": 48}
     names = ["main", "relax", "relax > sync"]
     assert run == {"nprocs": 2, "nodes": {f"test_relax.py: {name}": figures for name in names}}
-    line = '    "test_relax.py: relax": {"supersteps": 3, "h": 48, "h_mean": 48},'
-    assert text.splitlines().count(line) == 2
+    assert [line.strip() for line in text.splitlines()].count('"h_mean": 48,') == 2 * len(names)
 
 
 def test_a_test_that_does_more_supersteps_fails_and_names_the_node(suite, baseline):

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import bsplib
 from bsplib.profiler import paths, window
-from bsplib.profiler.account import ENDS
-from bsplib.profiler.book import CAUSES, LOST, Book
+from bsplib.profiler.account import ENDS, PARTS
+from bsplib.profiler.book import LOST, Book
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.recording import tables
@@ -127,7 +127,7 @@ def said(run):
     first = callgraph.graph.nodes[callgraph.root]["node"].line
     found = Counter()
     for loss in book.sums.losses:
-        assert CAUSES[loss.cause] == "comp"
+        assert PARTS[loss.part] == "imbalance"
         line = callgraph.graph.nodes[callgraph.origins[loss.origin].chain[-1]]["node"].line
         found[loss.pid, line - first] += loss.ns / run.nprocs / 1e6
     return {key: ms for key, ms in found.items() if ms > 1e-6}
@@ -317,7 +317,7 @@ def test_uneven_bytes_have_the_process_that_moves_most_as_root(script):
     program = script(3)
     program.step("main", transfer=80, puts=[(0, 1, 20), (0, 2, 20)])
     (loss,) = check(program.run(), RATES).sums.losses
-    assert (loss.pid, CAUSES[loss.cause], loss.ns) == (0, "bytes", 80)
+    assert (loss.pid, PARTS[loss.part], loss.ns) == (0, "transfer_imbalance", 80)
 
 
 # -- long runs, and parts of runs -----------------------------------------------------------------

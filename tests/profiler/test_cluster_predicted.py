@@ -13,7 +13,7 @@ from bsplib.machine import load_machine
 from bsplib.machine.template import template
 from bsplib.profiler.models.replay import MODELS, replay
 from bsplib.profiler.prices import choose_prices
-from bsplib.profiler.timeline import lay_out
+from bsplib.profiler.timeline import Timeline
 from bsplib.recording.trace import read_trace
 from bsplib.tools.cli import main as cli
 
@@ -111,5 +111,5 @@ def test_a_virtual_run_on_a_cluster_is_replayed_to_the_nanosecond(tmp_path, p):
         prices = choose_prices(run, given)
         for model in ("BSP", "OBSP*"):
             assert model in MODELS
-            total = replay(lay_out(run), model, prices).total_s
+            total = replay(Timeline(run), model, prices).total_s
             assert total == pytest.approx(took, abs=3e-9)

@@ -33,7 +33,7 @@ def comparison(script):
 @pytest.fixture
 def violated(comparison):
     """Return the sentences about the violated limits."""
-    return lambda text: [str(violation) for violation in violations(comparison, parse(text))]
+    return lambda text: violations(comparison, parse(text))
 
 
 @pytest.mark.parametrize(

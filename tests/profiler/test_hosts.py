@@ -11,7 +11,7 @@ from rich.console import Console
 from bsplib.profiler import tables
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.graph_book import book_graph
-from bsplib.profiler.hosts import ProcessNames, host_names, where
+from bsplib.profiler.hosts import host_names, processes_named, where
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document
@@ -42,7 +42,7 @@ BOUNDS = {"a": 0.0, "b": 1.25e-5}
     ],
 )
 def test_processes_of_several_hosts_are_named_with_them(pids, text):
-    assert ProcessNames(run(*"aabbccddee", nprocs=10))(pids) == text
+    assert processes_named(run(*"aabbccddee", nprocs=10), pids) == text
 
 
 def test_a_run_says_how_far_the_clocks_of_its_hosts_may_be_apart():

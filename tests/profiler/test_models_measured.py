@@ -16,7 +16,7 @@ from bsplib.profiler.models.prediction import predict
 from bsplib.profiler.models.replay import MODELS, replay
 from bsplib.profiler.models.report import print_predictions
 from bsplib.profiler.prices import ReplayPrices, choose_prices
-from bsplib.profiler.timeline import lay_out
+from bsplib.profiler.timeline import Timeline
 from bsplib.sync_kinds import Kind
 
 NS = 1e-9
@@ -37,7 +37,7 @@ PROBED = Machine(
 
 
 def times(run, machine=PROBED, pattern="auto"):
-    timeline, prices = lay_out(run), ReplayPrices(machine, pattern=pattern)
+    timeline, prices = Timeline(run), ReplayPrices(machine, pattern=pattern)
     return {model: pytest.approx(replay(timeline, model, prices).total_s * 1e9) for model in MODELS}
 
 

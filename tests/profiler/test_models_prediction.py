@@ -16,7 +16,7 @@ from bsplib.profiler.models.prediction import predict
 from bsplib.profiler.models.replay import MODELS, replay
 from bsplib.profiler.models.report import print_predictions
 from bsplib.profiler.prices import ReplayPrices, choose_prices, recognise, recorded_machine
-from bsplib.profiler.timeline import lay_out
+from bsplib.profiler.timeline import Timeline
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
 from bsplib.sync_kinds import Kind
@@ -139,7 +139,7 @@ def test_a_trace_may_say_anything_of_its_machine(script, values):
 def test_the_pattern_of_a_superstep_is_recognised(script, puts, pattern):
     program = script(4)
     program.step("main", puts=puts)
-    timeline = lay_out(program.run())
+    timeline = Timeline(program.run())
     assert recognise(timeline, timeline.steps[0]) == pattern
 
 
@@ -152,7 +152,7 @@ def test_g_and_l_of_a_pattern_hold_for_the_models_of_messages(script):
     machine = Machine("m", "x", g=1e-9, l=1e-9, patterns=patterns)
 
     def totals(pattern):
-        timeline, prices = lay_out(program.run()), ReplayPrices(machine, pattern=pattern)
+        timeline, prices = Timeline(program.run()), ReplayPrices(machine, pattern=pattern)
         return [round(replay(timeline, model, prices).total_s * 1e9) for model in MODELS]
 
     own = 203

@@ -9,7 +9,7 @@ import bsplib
 from bsplib.machine import Level, Machine
 from bsplib.profiler.models.replay import MODELS, measured, replay
 from bsplib.profiler.prices import ReplayPrices
-from bsplib.profiler.timeline import lay_out
+from bsplib.profiler.timeline import Timeline
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 
@@ -23,7 +23,7 @@ def machine(g_ns=0.0, l_ns=0.0, h="max"):
 def times(run, prices):
     """Total of each model in ns, the script's own unit."""
     prices = prices if isinstance(prices, ReplayPrices) else ReplayPrices(prices)
-    timeline = lay_out(run)
+    timeline = Timeline(run)
     return {model: pytest.approx(replay(timeline, model, prices).total_s * 1e9) for model in MODELS}
 
 
@@ -164,7 +164,7 @@ def test_what_is_booked_on_two_levels_adds_up(script):
             program.step("main sub", kind=END, group=left)
             program.step("main sub", kind=END, group=right)
         program.step("main", w=4, puts=[(0, 2, size), (0, 1, 100)])
-    timeline = lay_out(program.run(**HOSTS))
+    timeline = Timeline(program.run(**HOSTS))
     for model in MODELS:
         booked = replay(timeline, model, ReplayPrices(two_levels()))
         assert booked.sync_s.sum() * 1e9 == pytest.approx(2 * (7 + 100))
@@ -221,7 +221,7 @@ def test_sub_groups_nest_and_what_is_computed_between_is_each_groups_own(script)
         program.step("main a", kind=END, group=outer)
     program.step("main", w=[1, 2])
     run = program.run()
-    timeline = lay_out(run)
+    timeline = Timeline(run)
     w_ns = dict(zip(timeline.position.tolist(), timeline.w_s * 1e9, strict=True))
     # In the order of the script: b, b, a (5 before the inner sub-groups), ends of a, main.
     assert [round(w_ns[place]) for place in range(8)] == [100, 10, 25, 35, 0, 0, 4, 5]
@@ -240,7 +240,7 @@ def test_pieces_of_computation_add_up_to_w_whatever_calls_they_contain(script):
     program.step("main", w=[7, 2], calls=[12, 4])
     run = program.run()
     run.records["comm_calls"][2] = 20  # of process 0, 8 of them before the sub-group
-    timeline = lay_out(run)
+    timeline = Timeline(run)
     owned = np.bincount(timeline.pieces.owner, timeline.pieces.comp_s, len(run.records))
     assert owned == pytest.approx(timeline.w_s)
     assert timeline.pieces.comp_s.min() >= 0
@@ -273,7 +273,7 @@ def test_a_total_is_booked_along_the_path_that_decides_it(script):
     program.step(["main f", "main g"], w=[90, 1], puts=[(0, 1, 8)], kind=OBLSYNC, waits=[0, 41])
     program.step(["main f", "main g"], w=[0, 5], kind=END)
     run, prices = program.run(), ReplayPrices(machine(g_ns=1, l_ns=2))
-    timeline = lay_out(run)
+    timeline = Timeline(run)
     # Process 1 is last. It has waited for 0, which has waited for nobody.
     booked = {"f": (10 + 90, 8, 2), "g": (5, 8, 2)}
     for model in ("MPM", "OBSP*"):
@@ -289,7 +289,7 @@ def test_measured_time_is_booked_from_each_wait_to_who_was_waited_for(script):
     program.step(["main f", "main g"], w=[50, 1], transfer=2)
     program.step(["main f", "main g"], w=[0, 8], kind=END)
     run = program.run()
-    took = measured(lay_out(run))
+    took = measured(Timeline(run))
     assert took.total_s * 1e9 == pytest.approx(max(program.clock))
     assert stacks_of(run, took) == {"f": (50, 3, 0), "g": (40 + 8, 5 + 2, 0)}
 
@@ -308,7 +308,7 @@ def test_of_measured_time_waiting_for_a_core_is_a_part_of_its_own(script):
     program = script(2)
     program.step("main f", w=[40, 90], calls=[0, 10], cpu=[40, 45], transfer=3)
     run = program.run()
-    took = measured(lay_out(run))
+    took = measured(Timeline(run))
     assert took.total_s * 1e9 == pytest.approx(103)
     assert stacks_of(run, took) == {"f": (45, 10 + 3, 0)}
     assert took.waiting_s.sum() * 1e9 == pytest.approx(90 - 45)

@@ -14,7 +14,7 @@ from bsplib.machine import Machine, Pattern
 from bsplib.machine.measured import Curve, Measured
 from bsplib.profiler.models.replay import MODELS, measured, replay
 from bsplib.profiler.prices import VIRTUAL, ReplayPrices, choose_prices
-from bsplib.profiler.timeline import lay_out
+from bsplib.profiler.timeline import Timeline
 from bsplib.recording.trace import read_trace
 from bsplib.running.options import overriding
 from tests.drawn import examples
@@ -153,7 +153,7 @@ def rounds_of(*kinds):
 
 def check(run, parallel_ns, model, own):
     """The total is that of the trace and of the run, within 1 ns a superstep."""
-    again_ns = replay(lay_out(run), model, choose_prices(run)).total_s * 1e9
+    again_ns = replay(Timeline(run), model, choose_prices(run)).total_s * 1e9
     supersteps = len(run.records)
     by_pattern = own.patterns or own.measured
     assert choose_prices(run) == ReplayPrices(own, pattern=VIRTUAL if by_pattern else None)
@@ -181,7 +181,7 @@ def test_any_program_takes_the_same_time_under_obsp(
     own = machine(rule, **known)
     run, parallel_ns = simulate(start, rounds, seed, how, nprocs=nprocs, machine=own, sim_seed=seed)
     check(run, parallel_ns, "OBSP*", own)
-    timeline = lay_out(run)
+    timeline = Timeline(run)
     assert measured(timeline).total_s * 1e9 == pytest.approx(int(run.records["end"].max()), abs=1)
 
 
@@ -209,7 +209,7 @@ def test_without_barriers_no_model_is_slower(simulate, rounds, seed, nprocs):
     """MPM <= OBSP* <= BSPWB <= BSP, where there are no sub-groups and h is the greater."""
     own = machine("max")
     run, _ = simulate(start, rounds, seed, CHARGED, nprocs=nprocs, machine=own)
-    timeline = lay_out(run)
+    timeline = Timeline(run)
     order = ("MPM", "OBSP*", "BSPWB", "BSP")
     totals = [replay(timeline, model, ReplayPrices(own)).total_s for model in order]
     assert all(less <= more * (1 + 1e-12) for less, more in pairwise(totals))
@@ -231,7 +231,7 @@ def test_a_superstep_costs_what_the_machine_says_of_its_pattern(simulate):
     run, parallel_ns = simulate(ring, nprocs=4, machine=own)
     steps_ns = 50.3 + (220 + 40.1) + (4.4 * 60 + 70.7)
     assert parallel_ns == pytest.approx(steps_ns, abs=4)
-    timeline, prices = lay_out(run), choose_prices(run)
+    timeline, prices = Timeline(run), choose_prices(run)
     for model in MODELS:
         assert replay(timeline, model, prices).total_s * 1e9 == pytest.approx(steps_ns, abs=3)
 

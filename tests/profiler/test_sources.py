@@ -63,9 +63,9 @@ def read(script):
         small = there and ran.stat().st_size <= MAX_FILE_BYTES
         digests = {str(file): digest(ran.read_bytes() if small else b"")} if ran else {}
         callgraph = build(maker.run(meta=meta, sources=digests))
-        found = read_sources(callgraph, sources)
+        excerpts, of = read_sources(callgraph, sources)
         _function, centre = callgraph.graph
-        return found.excerpts[found.of[centre]]
+        return excerpts[of[centre]]
 
     return read
 
@@ -94,9 +94,9 @@ def test_nodes_of_one_function_share_an_excerpt(program, script):
         maker.step(f"{program}/main:{line}", 1)
     maker.step(f"{program}/main:11 {program}/relax:6", 1)
     callgraph = build(maker.run(sources=digests(program)))
-    found = read_sources(callgraph)
-    assert [excerpt.first for excerpt in found.excerpts] == [9, 4]
-    assert set(found.of) == set(callgraph.graph)
+    excerpts, of = read_sources(callgraph)
+    assert [excerpt.first for excerpt in excerpts] == [9, 4]
+    assert set(of) == set(callgraph.graph)
 
 
 def test_a_file_that_changed_since_the_run_is_not_shown_and_says_so(program, read, tmp_path):
@@ -157,9 +157,9 @@ def test_the_lines_of_a_run_are_limited(program, script, monkeypatch):
     maker = script(1)
     maker.first_lines |= {"main": 10, "relax": 4}
     maker.step(f"{program}/main:11 {program}/relax:6", 1)
-    found = read_sources(build(maker.run(sources=digests(program))))
-    assert [len(excerpt.lines) for excerpt in found.excerpts] == [8, 0]
-    assert found.excerpts[1].note == "The source is left out: only 8 lines of a run are shown."
+    excerpts, _ = read_sources(build(maker.run(sources=digests(program))))
+    assert [len(excerpt.lines) for excerpt in excerpts] == [8, 0]
+    assert excerpts[1].note == "The source is left out: only 8 lines of a run are shown."
 
 
 def test_no_other_module_opens_the_files_that_a_trace_names():

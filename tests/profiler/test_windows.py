@@ -86,7 +86,7 @@ def test_a_picture_and_traffic_of_many_windows_are_those_of_one(script, data, ro
     def shown():
         picture = picture_of(Book(run, Rates(g=1e-9, l=1e-9)), most_rows=most_rows)
         by_superstep = picture.by_superstep(0, picture.steps.count, 5)
-        by_time = picture.by_time(0, picture.steps.ended_ns, 7)
+        by_time = picture.by_time(0, picture.end_ns, 7)
         points = summed_up(run, 1e-9, 1e-9).rows().thinned()
         pieces = [vars(each) for each in (by_superstep, by_time, points)]
         return [*pieces, vars(matrix_of(run, run.records["pid"] > 0))]

@@ -17,7 +17,7 @@ from bsplib.errors import TraceError
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.models.replay import measured
-from bsplib.profiler.timeline import lay_out
+from bsplib.profiler.timeline import Timeline
 from bsplib.record import events as ev
 from bsplib.record.join import join
 from bsplib.recording.trace import read_trace, write_trace
@@ -119,7 +119,7 @@ def test_of_any_calls_each_second_is_accounted_for_once(tmp_path_factory, seed):
     assert sum(whole.values()) == graph.book.elapsed_ns * run.nprocs
     assert min(whole.values()) >= 0
     assert str(graph.verdict())
-    assert measured(lay_out(run)).total_s >= 0
+    assert measured(Timeline(run)).total_s >= 0
 
 
 @pytest.mark.lengthy

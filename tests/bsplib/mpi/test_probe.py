@@ -12,7 +12,7 @@ from bsplib.machine import load_machine
 from bsplib.machine.probing.probe import probe
 from bsplib.profiler.models.replay import replay
 from bsplib.profiler.prices import ReplayPrices
-from bsplib.profiler.timeline import lay_out
+from bsplib.profiler.timeline import Timeline
 from bsplib.recording.trace import read_trace
 from tests.hosts.launching import on_ranks_of
 from tests.mpi_installations import ALL
@@ -80,7 +80,7 @@ def test_a_probe_of_two_hosts_prices_what_is_between_them_and_what_is_inside(
     run = read_trace(trace).runs[0]
     assert run.meta["hosts"] == [hosts.names[0]] * 2 + [hosts.names[1]] * 2
     two, one = (
-        replay(lay_out(run), "BSP", ReplayPrices(each)).total_s
+        replay(Timeline(run), "BSP", ReplayPrices(each)).total_s
         for each in (machine, replace(machine, inside=None))
     )
     saved = machine.price(8000) - machine.of_one_host().price(8000 * machine.share_inside())

@@ -1,0 +1,170 @@
+"""The tables of a report: the nodes that matter most, or one between its callers and callees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from bsplib.profiler import format as fmt
+from bsplib.profiler.report.lines import MARK, STYLE, Name, NumberColumn, print_table
+from bsplib.profiler.report.rows import TREE, choose
+from bsplib.profiler.report.sampled_lines import print_executed
+from bsplib.profiler.rows import QUANTITIES, SHOWN, row_of, row_of_call
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from bsplib.console import Console
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.profile import RunProfile
+    from bsplib.profiler.report.rows import RowChoice
+    from bsplib.profiler.rows import Row
+
+_KEEP = ("loss", "time", "supersteps", "comp", "h", "comm", "idle")
+"""The quantities in the order in which a narrow terminal loses them, the last one first."""
+
+
+def print_nodes(
+    profile: RunProfile, choice: RowChoice, marked: Collection[str], console: Console
+) -> None:
+    """Print the chosen nodes of a run, and the sum of the others."""
+    depths, is_tree = profile.callgraph.depths(), choice.sort == TREE
+    rows, rest = choose(profile.book(), choice)
+    names = [
+        _name(
+            profile.callgraph,
+            row.node.id,
+            marked,
+            space=_indent(depths[row.node.id]) if is_tree else "",
+            callers=2 if is_tree else 1,
+        )
+        for row in rows
+    ]
+    shown = _columns(rows, profile.book().main.time_s)
+    print_table(console, names, shown, keep=(choice.column, *_KEEP), tail=_sum_of(rest))
+
+
+def print_sandwich(
+    profile: RunProfile, name: str, choice: RowChoice, marked: Collection[str], console: Console
+) -> None:
+    """Print a node with its callers above it and its callees below it.
+
+    The numbers of a caller are the part of the node that came through it; those of a
+    callee are the part of the callee that came through the node.
+
+    Args:
+        profile: the run.
+        name: id of the node.
+        choice: order and greatest number of callers, and of callees.
+        marked: ids of the nodes that are marked.
+        console: where to print.
+    """
+    book, graph = profile.book(), profile.callgraph.graph
+    callers = [row_of_call(book, it, name, of_caller=True) for it in graph.predecessors(name)]
+    callees = [row_of_call(book, name, it) for it in graph.successors(name)]
+    above, below = (choice.ordered(rows)[: choice.top] for rows in (callers, callees))
+    rows = [*above, row_of(book, name), *below]
+    heads = {}
+    if callers:
+        heads[0] = _head("callers", len(callers) - len(above))
+    if callees:
+        heads[len(above) + 1] = _head("callees", len(callees) - len(below))
+    own = graph.nodes[name]["node"]
+    console.print(Text(f"{fmt.label(own)}: {fmt.visible(own.file)}:{own.line}, id {name}"))
+    names = [
+        _name(profile.callgraph, name, marked, space="", style="bold")
+        if row.node.id == name
+        else _name(profile.callgraph, row.node.id, marked, space="  ")
+        for row in rows
+    ]
+    shown = _columns(rows, book.main.time_s)
+    print_table(console, names, shown, keep=(choice.column, *_KEEP), heads=heads)
+    print_executed(profile, name, console)
+
+
+def _head(title: str, left_out: int) -> str:
+    """Return the line before callers or callees, with how many are not shown."""
+    return title + (f" ({left_out} more are not shown)" if left_out else "")
+
+
+def _sum_of(rest: list[Row]) -> str:
+    """Return what nodes take that are not shown; functions would count their leaves twice."""
+    if not rest:
+        return ""
+    leaves = [row for row in rest if row.node.kind == "cost_centre"]
+    loss_s, time_s = sum(row.loss_s for row in leaves), sum(row.time_s for row in leaves)
+    what = f"  and {fmt.counted(len(rest), 'more node')}"
+    if not time_s:
+        return what
+    parts = f"loss {fmt.seconds(loss_s)}, time {fmt.seconds(time_s)}"
+    return f"{what}: {parts} in the cost centres among them"
+
+
+def _columns(rows: Sequence[Row], whole_s: float) -> list[NumberColumn]:
+    """Return all columns of numbers for some rows.
+
+    Args:
+        rows: the rows.
+        whole_s: time in ``main``, of which losses are given in percent.
+    """
+    return [
+        NumberColumn(
+            name,
+            QUANTITIES[name].title.replace("supersteps", "super-\nsteps"),
+            [Text(_loss(row, whole_s) if name == "loss" else row.text(name)) for row in rows],
+        )
+        for name in SHOWN
+    ]
+
+
+def _loss(row: Row, whole_s: float) -> str:
+    """Return a loss with its share in percent of the time in ``main``, such as ``1.35 ms  12%``."""
+    if not row.loss_s:
+        return f"0 s{'':5}"  # where the others have their share
+    share = f"{100 * row.loss_s / whole_s:.0f}" if row.loss_s >= whole_s / 200 else "<1"
+    return f"{row.text('loss')} {share:>3}%"
+
+
+def _name(
+    callgraph: CallGraph,
+    node: str,
+    marked: Collection[str],
+    *,
+    space: str,
+    callers: int = 2,
+    style: str = "",
+) -> Name:
+    """Return the left end of a row; callers are told if there are at least so many."""
+    is_marked = node in marked
+    texts = list(_texts(callgraph, node, callers))
+    return Name(texts, space, MARK if is_marked else " ", STYLE if is_marked else style)
+
+
+_MOST_CALLERS = 2
+"""Callers that are named; the others are counted."""
+
+
+def _texts(callgraph: CallGraph, name: str, callers: int) -> Iterator[str]:
+    """Yield the texts for a node: with two callers, with one, with their number, with none."""
+    nodes = callgraph.graph.nodes
+    own = fmt.label(nodes[name]["node"])
+    calling = [fmt.label(nodes[caller]["node"]) for caller in callgraph.graph.predecessors(name)]
+    if len(calling) >= max(callers, 1):
+        for named in range(min(_MOST_CALLERS, len(calling)), 0, -1):
+            rest = len(calling) - named
+            more = f" and {rest} more" if rest else ""
+            yield f"{own} (from {', '.join(calling[:named])}{more})"
+        if len(calling) > 1:
+            yield f"{own} (from {len(calling)} callers)"
+    yield own
+
+
+_MOST_INDENT = 20
+"""Columns by which a row is indented at most; below that its depth is written."""
+
+
+def _indent(depth: int) -> str:
+    """Return the space before a row of a call tree; where it is deep, the depth as a number."""
+    space = 2 * depth
+    return " " * space if space <= _MOST_INDENT else f"{f'({depth})':<{_MOST_INDENT}} "
