@@ -10,7 +10,6 @@ Source: the G graph of bspprof; Jarvis et al. 2002, section 2.1, for the cost.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,15 +29,9 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
 
-class ExchangeSide(IntEnum):
-    """Which side of the greatest exchange of a superstep carries more bytes."""
-
-    EVEN = 0
-    """The greatest h_in and the greatest h_out are equal."""
-    FAN_IN = 1
-    """Some process receives more than any process sends."""
-    FAN_OUT = 2
-    """Some process sends more than any process receives."""
+SIDES = ("even", "fan-in", "fan-out")
+"""Which side of a superstep carries more bytes: none, some process receives more than any sends, or
+some process sends more than any receives."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +50,7 @@ class Departures:
     h: Floats
     """Greatest h of a process, in bytes."""
     pattern: Ints
-    """A :class:`ExchangeSide`."""
+    """Position in ``SIDES``."""
     comm_s: Floats
     """Greatest communication time of a process."""
     predicted_s: Floats
@@ -158,8 +151,7 @@ def _of_window(window: RunWindow, sums: RunSums, prices: tuple[float, float, str
     by, steps = by_superstep(run), slice(window.halo_steps, None)  # the halo has the first ones
     most_h, most_in, most_out = (by.greatest(values)[steps] for values in (h, h_in, h_out))
     row = by.leader(h)[steps] - window.halo
-    pattern = np.where(most_in > most_out, ExchangeSide.FAN_IN, ExchangeSide.EVEN)
-    pattern[most_out > most_in] = ExchangeSide.FAN_OUT
+    pattern = (most_in > most_out) + 2 * (most_out > most_in)
     every = Departures(
         group=records["group"][row],
         superstep=_short(records["superstep"][row]),

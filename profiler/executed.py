@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Stack
 
 
-MOST_CENTRES = 200
-"""Greatest number of cost centres of which the functions are shown: those with the most time."""
 _DEEPEST = 60
 
 
@@ -76,7 +74,7 @@ def executed_below(callgraph: CallGraph) -> list[Executed]:
         found[centre] = [each for each in chains if each[0]]
     whole_s = {centre: _total_s(sampled) for centre, sampled in found.items()}
     listed: list[Executed] = []
-    for centre in sorted(found, key=lambda centre: -whole_s[centre])[:MOST_CENTRES]:
+    for centre in sorted(found, key=lambda centre: -whole_s[centre]):
         _list_tree(listed, centre, -1, found[centre], LEAST_TOLD * whole_s[centre])
     return listed
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 MOST_COLUMNS = 60
 """Of longer names and conditions the middle is left out."""
+MOST_NAMED = 4
+"""Of more hosts, processes or nodes not all are named."""
 SIZE_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 

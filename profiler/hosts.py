@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from bsplib.profiler._arrays import Ints
     from bsplib.recording.records import Run, RunHead
 
-MOST_HOSTS = 4
-"""More hosts of a run, or of some processes, are counted and not named."""
-
 
 def hosts_of(run: Run | RunHead) -> tuple[str, ...]:
     """Return the name of the host of each process, by pid.
@@ -63,13 +60,13 @@ def where(run: Run) -> str:
     hosts = dict.fromkeys(hosts_of(run))
     if not hosts:
         return ""
-    shown = f" ({', '.join(hosts)})" if len(hosts) <= MOST_HOSTS else ""
+    shown = f" ({', '.join(hosts)})" if len(hosts) <= fmt.MOST_NAMED else ""
     return f"on {len(hosts)} hosts{shown}{_agreement(run)}"
 
 
 def _listed(hosts: Iterable[str]) -> str:
     names = list(dict.fromkeys(hosts))
-    return ", ".join(names) if len(names) <= MOST_HOSTS else f"{len(names)} hosts"
+    return ", ".join(names) if len(names) <= fmt.MOST_NAMED else f"{len(names)} hosts"
 
 
 def _agreement(run: Run) -> str:
@@ -99,5 +96,5 @@ def _numbered(pids: Sequence[int]) -> str:
         return f"process {pids[0]}"
     if list(pids) == list(range(pids[0], pids[-1] + 1)):
         return f"processes {pids[0]} to {pids[-1]}"
-    shown = ", ".join(map(str, pids[:4]))
-    return f"processes {shown}" + (", ..." if len(pids) > 4 else "")
+    shown = ", ".join(map(str, pids[: fmt.MOST_NAMED]))
+    return f"processes {shown}" + (", ..." if len(pids) > fmt.MOST_NAMED else "")

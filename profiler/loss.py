@@ -40,8 +40,6 @@ LEAST_SHARE = 0.05
 """A loss that is a smaller share of the time in ``main`` on a core has no sentence."""
 _BOUND_SHARE = 0.25
 """A run that moves bytes for this share of the time in ``main`` is bound by them."""
-_MOST_PLACES = 200
-"""Call stacks that are looked at for each part of the account, those that lose most."""
 FEW = 5
 """A place that is passed fewer times has neither a loss that happens once nor many messages, and
 fewer samples name no line."""
@@ -210,11 +208,9 @@ def drafts_of(callgraph: CallGraph, book: Book) -> list[Loss]:
     for root in book.sums.losses:
         lost[root.part, root.origin][root.pid] = root.ns
     for part, kind in _KIND_OF.items():
-        by_origin = {origin: pids for (which, origin), pids in lost.items() if which == part}
-        most = sorted(by_origin, key=lambda each: (-sum(by_origin[each].values()), each))
         merged: defaultdict[tuple[object, ...], list[Loss]] = defaultdict(list)
-        for origin in most[:_MOST_PLACES]:
-            for each in _at_stack(callgraph, book, part, origin, by_origin[origin]):
+        for origin in [origin for which, origin in lost if which == part]:
+            for each in _at_stack(callgraph, book, part, origin, lost[part, origin]):
                 chain = callgraph.origins[origin].chain
                 alone = origin if each.habit == kinds.ONE_OFF else None
                 merged[each.habit, each.pids, chain[-2:], alone].append(each)
@@ -331,7 +327,7 @@ def savings_of(run: Run) -> list[Loss]:
         found.append(Loss(kinds.MESSAGES, 0, run.nprocs, PARTS[parts.LATENCY]))
     if run.samples is not None:
         found.append(Loss(kinds.SYSTEM, 0, run.nprocs, PARTS[parts.USEFUL]))
-    if survey(run).facts.pickling_ns:
+    if survey(run).pickling_ns:
         part = parts.USEFUL if run.is_interleaved else parts.TRANSFERS
         found.append(Loss(kinds.PICKLING, 0, run.nprocs, PARTS[part]))
     for loss in found:

@@ -75,8 +75,6 @@ _MOST_LOOKED_AT = 32
 """
 _MARKED = 0.1
 """A superstep in which it took less longer than this share of the longest time does not count."""
-_LEAST_ROW = 4
-"""Supersteps that could be one with the one before, in a row: two or three may need each other."""
 
 
 def sum_up(book: Book, *takers: Callable[[BookedWindow], None]) -> LossRecords:
@@ -488,7 +486,7 @@ def _could_be_one(account: Account) -> Ints:
     order = np.lexsort((number, group))
     follows = ~changes(group[order]) & (np.diff(number[order], prepend=-2) == 1) & ~busy[order]
     row = np.cumsum(~follows)
-    long = np.bincount(row, follows)[row] >= _LEAST_ROW
+    long = np.bincount(row)[row] >= FEW  # two or three may need each other
     chosen = np.zeros(count, bool)
     chosen[order[follows & long]] = True
     found: Ints = account.halo + np.flatnonzero(chosen[step[account.halo :]])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 from rich.text import Text
 
 from bsplib.console import Console
@@ -15,6 +13,7 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.rates import FITTED, rates_of_run, rates_on
+from bsplib.profiler.report.lines import Name, NumberColumn, print_table
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -60,9 +59,7 @@ def print_machines(
             gaps.append((name, machine))
     titles = {HERE: here} | {each.source: each for each in others if each != here}
     books = {title: book_graph(callgraph, rates) for title, rates in titles.items()}
-    beside = max(1, (console.width - _NAME_WIDTH) // _COLUMN_WIDTH)
-    for first in range(0, len(books), beside):
-        console.print(_table(callgraph, books, list(books)[first : first + beside], most))
+    _print_table(callgraph, books, most, console)
     for line in (*_assumptions(here, others), *_left_out(gaps)):
         console.print(Text(line), soft_wrap=True)
 
@@ -83,37 +80,32 @@ def _left_out(gaps: Sequence[tuple[str, Machine]]) -> Iterator[str]:
         )
 
 
-_NAME_WIDTH = 34
-_COLUMN_WIDTH = 13
-
-
-def _table(
-    callgraph: CallGraph, books: Mapping[str, GraphBook], shown: Sequence[str], most: int | None
-) -> Table:
-    """Return a table with the figures of the Machines, and below them the times of the nodes."""
-    here = [books[title] for title in shown]
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("", overflow="fold", min_width=_NAME_WIDTH - 4)
-    for title in shown:
-        table.add_column(Text(title), justify="right", overflow="fold")
-    for title, cells in _figures(here):
-        table.add_row(title, *cells)
-    table.add_section()
+def _print_table(
+    callgraph: CallGraph, books: Mapping[str, GraphBook], most: int | None, console: Console
+) -> None:
+    """Print a table with the figures of the Machines, and below them the times of the nodes."""
+    figures = list(_figures(books.values()))
     nodes = sorted(callgraph.graph, key=lambda node: -_greatest_share(node, books.values()))
-    leaders = [_leader(book) for book in here]
-    for node in nodes[:most]:
-        cells = [
+    shown = nodes[:most]
+    labels = [fmt.label(callgraph.graph.nodes[node]["node"]) for node in shown]
+    columns = []
+    for number, (title, book) in enumerate(books.items()):
+        leader = _leader(book)
+        times = [
             f"{MARK * (node == leader)} {fmt.seconds(book.nodes[node].time_s)}".strip()
-            for book, leader in zip(here, leaders, strict=True)
+            for node in shown
         ]
-        table.add_row(Text(fmt.label(callgraph.graph.nodes[node]["node"])), *cells)
-    if most is not None and len(nodes) > most:
-        table.add_row(f"({len(nodes) - most} more nodes take less)")
-    table.caption = f"{MARK} takes longest of all cost centres there"
-    return table
+        cells = [*(row[number] for _, row in figures), *times]
+        columns.append(NumberColumn(title, title, [Text(cell) for cell in cells]))
+    tail = f"{MARK} takes longest of all cost centres there"
+    if more := len(nodes) - len(shown):
+        tail = f"and {fmt.counted(more, 'more node')}; {tail}"
+    names = [Name([label]) for label in (*(title for title, _ in figures), *labels)]
+    heads = {len(figures): ""}
+    print_table(console, names, columns, keep=list(books), heads=heads, tail=tail, is_divided=True)
 
 
-def _figures(books: Sequence[GraphBook]) -> Iterator[tuple[str, list[str]]]:
+def _figures(books: Collection[GraphBook]) -> Iterator[tuple[str, list[str]]]:
     """Yield the rows that tell the figures of the Machines and the totals of the run."""
     rates = [book.rates for book in books]
     yield "g for a byte", [fmt.seconds(each.g) for each in rates]

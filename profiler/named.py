@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.callgraph import CallGraph, Node
 
-_MOST_NAMED = 4
-
 
 def named(nodes: Iterable[Node], text: str) -> list[Node]:
     """Return the nodes that a text names, of several ways to name one the most exact.
@@ -64,9 +62,9 @@ def find(callgraphs: Iterable[CallGraph], text: str) -> str:
         raise UsageError(f"no node is called '{fmt.visible(text)}'{hint}")
     if len(found) > 1:
         some = [f"{fmt.label(node)} = {node.id} ({place_of(node)})" for node in found]
-        rest = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+        rest = f" and {len(found) - fmt.MOST_NAMED} more" if len(found) > fmt.MOST_NAMED else ""
         raise UsageError(
-            f"'{fmt.visible(text)}' may be {len(found)} nodes: {', '.join(some[:_MOST_NAMED])}"
+            f"'{fmt.visible(text)}' may be {len(found)} nodes: {', '.join(some[: fmt.MOST_NAMED])}"
             f"{rest}; give an id"
         )
     return found[0].id

@@ -32,6 +32,7 @@ import numpy as np
 from bsplib.profiler._numbering import preceding
 from bsplib.profiler.account import taken
 from bsplib.profiler.costs import group_columns, once
+from bsplib.recording.records import MAX_NUMBER
 from bsplib.recording.tables import constant
 from bsplib.sync_kinds import Kind
 
@@ -75,8 +76,6 @@ _MOST_KEPT = 2**11
 """Nodes of the tail, before its older ones are summed up by cost centre."""
 _NOWHERE = -(2**62)
 """The rank of node 0, at which all paths begin."""
-_LAST = 2**40
-"""More than the number of a partition, or of a call stack."""
 
 
 class Nodes(NamedTuple):
@@ -529,7 +528,7 @@ def _summed_up(
         newest[piece] = newest[onward[piece]] if onward[piece] >= 0 else 0
         for key in sorted(sums[piece]):
             own, after, pid = key
-            columns.append((pid, own - _LAST, newest[piece], own, after))
+            columns.append((pid, own - MAX_NUMBER, newest[piece], own, after))
             strands.append(sums[piece][key])
             newest[piece] = len(columns)
     pids, ranks, parents, *origins = np.array(columns, np.int64).reshape(-1, 5).T
@@ -577,7 +576,7 @@ def ranks(run: Run, least: int = 0) -> tuple[Ints, Ints]:
     keys = np.zeros((len(records), places.shape[1] + 2), np.int64)
     keys[:, :-2] = places[group]
     at = 2 * group_columns(run).depth[group]
-    keys[rows, at], keys[rows, at + 1] = 2 * records["superstep"] + 1, _LAST
+    keys[rows, at], keys[rows, at + 1] = 2 * records["superstep"] + 1, MAX_NUMBER
     leads = keys.copy()
     leads[rows, at] -= 1
     _, rank = np.unique(np.concatenate([keys, leads]), axis=0, return_inverse=True)

@@ -51,8 +51,6 @@ MAX_COLUMNS = 4096
 _BIN_CELLS, LEAST_BINS, _MOST_BINS = 2**18, 2**12, 2**15
 """About the number of bins times the number of rows, which takes some 30 MB for each axis; the bins
 are at least twice as many as a screen has columns."""
-_PROCESS_CELLS = 2**24
-"""Greatest number of bins of supersteps times the number of processes of a window."""
 
 
 @dataclass(frozen=True)
@@ -304,7 +302,6 @@ class _StepSums:
 
     def __init__(self, picture: TimePicture, low: int, high: int, most: int) -> None:
         nprocs, count = picture.book.run.nprocs, max(high - low, 1)
-        most = max(min(most, _PROCESS_CELLS // nprocs), 1)
         self._picture, self._low, self._width = picture, low, -(-count // most)
         self._amounts = np.zeros((-(-count // self._width), len(LAYERS), picture.rows))
         self._carried, self._at = np.zeros(nprocs), -1

@@ -250,7 +250,7 @@ class RunProfile:
             ValueError: there is no such path.
             LayoutError: no layout was found in time.
         """
-        from bsplib.profiler.drawing.svg import svg  # noqa: PLC0415  # few programs draw
+        from bsplib.profiler.drawing.picture import svg  # noqa: PLC0415  # few programs draw
 
         return Picture(svg(self.callgraph, name, book=self._book))
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
 TITLE_COLUMNS = 100
-"""The middle of a longer title, with long arguments, is left out."""
+"""The middle of a longer title, with long arguments, is left out; a longer sentence is broken."""
 
 
 def title_lines(run: Run) -> list[str]:

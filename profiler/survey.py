@@ -6,7 +6,6 @@ whose results are kept with the run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,10 +37,14 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
 
-class RunFacts:
-    """Facts about a whole run."""
+class Survey:
+    """What is known of a run without any price."""
 
-    def __init__(self) -> None:
+    def __init__(self, run: Run) -> None:
+        """Begin with nothing; then all windows are added."""
+        self.sums = RunSums(run)
+        self.times = CommunicationTimes()
+        self._pairs = of_records if shares_cores(run) else of_supersteps
         self.first_ns = MAX_NUMBER
         """When the first superstep of the root group began; ``MAX_NUMBER`` if there is none."""
         self.last_ns = 0
@@ -59,6 +62,8 @@ class RunFacts:
 
     def add(self, window: RunWindow) -> None:
         """Take in the records of a window."""
+        self.sums.add(window)
+        self.times.add(*self._pairs(window))
         run, fresh = window.run, window.fresh
         records = run.records[fresh]
         root = records["group"] == 0
@@ -74,15 +79,6 @@ class RunFacts:
         known = np.maximum(records["comp_cpu"], records["comp_ready"])
         self.is_measured |= bool((known != NOT_MEASURED).any())
         self.is_oblivious |= bool((records["kind"][root] == Kind.OBLSYNC).any())
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What is known of a run without any price."""
-
-    sums: RunSums
-    times: CommunicationTimes
-    facts: RunFacts
 
 
 _SURVEY = "survey"
@@ -102,11 +98,10 @@ def survey_with_steps(run: Run) -> None:
 
 
 def _survey(run: Run, *others: Callable[[RunWindow], None]) -> Survey:
-    sums, times, facts = RunSums(run), CommunicationTimes(), RunFacts()
-    pairs = of_records if shares_cores(run) else of_supersteps
-    hand_out(run, sums.add, lambda window: times.add(*pairs(window)), facts.add, *others)
-    sums.close()
-    return Survey(sums, times, facts)
+    found = Survey(run)
+    hand_out(run, found.add, *others)
+    found.sums.close()
+    return found
 
 
 def is_virtual(run: Run) -> bool:
@@ -122,7 +117,7 @@ def shares_cores(run: Run) -> bool:
 
 def root_count(run: Run) -> int:
     """Return how many supersteps the root group ended with a sync."""
-    return survey(run).facts.root_count
+    return survey(run).root_count
 
 
 def waiting_ns(run: Run) -> float | None:
@@ -131,7 +126,7 @@ def waiting_ns(run: Run) -> float | None:
     Returns:
         Nanoseconds, the sum of W - w over all records; None if CPU time was not measured.
     """
-    facts = survey(run).facts
+    facts = survey(run)
     return facts.waited_ns if facts.is_measured else None
 
 
@@ -147,7 +142,7 @@ def span_of(run: Run) -> tuple[int, int]:
     This is the time that its caller waited, where the trace knows it; otherwise from the
     beginning of the first superstep to the end of the last one.
     """
-    facts = survey(run).facts
+    facts = survey(run)
     first = 0 if facts.first_ns == MAX_NUMBER else facts.first_ns
     last = facts.last_ns
     life = run.lifetime
@@ -162,7 +157,6 @@ def span_of(run: Run) -> tuple[int, int]:
 
 MOST_POINTS = 1000
 """Greatest number of points into which supersteps are summed up for a fit."""
-_MOST_PENDING = 2**18
 
 
 class CommunicationTimes:
@@ -179,7 +173,7 @@ class CommunicationTimes:
         """Take in pairs."""
         self._pending.append(_of_pairs(h.astype(np.int64), comm_ns.astype(np.int64)))
         self._rows += len(self._pending[-1][0])
-        if self._rows > _MOST_PENDING:
+        if self._rows > 0:
             self._join()
 
     def _join(self) -> tuple[Ints, Ints, Ints]:
@@ -217,15 +211,12 @@ class CommunicationTimes:
 def _of_pairs(h: Ints, comm_ns: Ints) -> tuple[Ints, Ints, Ints]:
     """Return the different pairs in order, and how often each of them is there."""
     end = int(comm_ns.max(initial=0)) + 1
-    if int(h.max(initial=0)) >= _MOST_KEY // end:
+    if int(h.max(initial=0)) >= np.iinfo(np.int64).max // end:
         return _counted(h, comm_ns, np.ones(len(h), np.int64))
     keys = np.sort(h * end + comm_ns)  # one number sorts several times as fast as two
     begins = starts(keys)
     found_h, found_ns = np.divmod(keys[begins], end)
     return found_h, found_ns, np.diff(np.append(begins, len(keys)))
-
-
-_MOST_KEY = 2**62
 
 
 def _counted(h: Ints, comm_ns: Ints, count: Ints) -> tuple[Ints, Ints, Ints]:

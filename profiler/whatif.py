@@ -44,7 +44,7 @@ class Replay:
             mends: how many ways to mend it are replayed.
         """
         self._depth = group_columns(run).depth
-        self._is_oblivious = survey(run).facts.is_oblivious
+        self._is_oblivious = survey(run).is_oblivious
         # How long it takes as it was recorded, by mend, and with useful computation only; where
         # supersteps are oblivious, when each process was released last.
         self._total = np.zeros(mends + 2)

@@ -8,6 +8,7 @@ record needs to know of the superstep before it, at the border of two windows, i
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -110,17 +111,11 @@ def restricted(run: Run, first: int, last: int) -> Run:
     traffic = reader.traffic(position)
     kept = np.zeros(len(run.table("records")), bool)
     kept[position] = True
-    return Run(
-        run.nprocs,
-        run.groups,
-        run.stacks,
-        _as_rows(records, RECORD),
-        _as_rows(traffic, TRAFFIC),
-        complete=run.complete,
-        meta=run.meta,
-        sources=run.sources,
-        steal_ns=run.steal_ns,
-        measured=run.measured,
+    return replace(
+        run,
+        records=_as_rows(records, RECORD),
+        traffic=_as_rows(traffic, TRAFFIC),
+        lifetime=None,
         samples=_samples_among(run, kept),
         waits=waits_among(run, kept),
         part_of=(run, first, last),
@@ -163,16 +158,9 @@ def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWi
         if len(position) == 0:
             continue
         traffic, before = reader.traffic(position, halo), len(records) - len(position)
-        part = Run(
-            run.nprocs,
-            run.groups,
-            run.stacks,
-            cast("Any", records),
-            cast("Any", traffic),
-            complete=run.complete,
-            meta=run.meta,
-            waits=_waits_in(run, position, before),
-        )
+        waits = _waits_in(run, position, before)
+        tables = cast("Any", {"records": records, "traffic": traffic})
+        part = replace(run, **tables, waits=waits)
         part.derived.update(shared)
         window = RunWindow(part, before, halo.steps if halo else 0, position)
         halo = _halo_after(part, records, traffic)

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from bsplib.errors import BspError
 from bsplib.output_file import PAGE, PAGE_MARK, write_text
-from bsplib.profiler.compare.traces import pairs_by_order
+from bsplib.profiler.compare.comparison import pairs_by_order
 from bsplib.profiler.survey import survey_with_steps
 from bsplib.webui.answers import ANSWERS, Json, Query
 from bsplib.webui.one_pass import sum_up

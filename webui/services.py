@@ -23,11 +23,10 @@ from bsplib.profiler.drawing.graphviz import LayoutError
 from bsplib.profiler.executed import executed_below
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.hosts import hosts_of
-from bsplib.profiler.own_threads import own_threads_sentence
+from bsplib.profiler.other_time import own_threads_sentence, steal_sentence
 from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.profiler.rows import AMOUNTS
 from bsplib.profiler.sources import read_sources
-from bsplib.profiler.steal import steal_sentence
 from bsplib.profiler.survey import elapsed_s, root_count
 from bsplib.webui.layout import DrawnLink, box_width, layouts
 from bsplib.webui.machines import describe_machines

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from bsplib.errors import BspError
 from bsplib.profiler import format as fmt
 from bsplib.profiler.compare.comparison import compare
-from bsplib.profiler.compare.report import SHOWN
-from bsplib.profiler.compare.session import as_data
+from bsplib.profiler.compare.report import SHOWN, as_data
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.repeats import shown_run
 from bsplib.profiler.rows import QUANTITIES
@@ -266,7 +265,7 @@ def describe_comparison(before: OpenRun, after: OpenRun, query: Mapping[str, str
             timed anew (see :func:`bsplib.webui.machines.rates_in`).
 
     Returns:
-        What :func:`bsplib.profiler.compare.session.as_data` does, with ``scaling`` (a sentence
+        What :func:`bsplib.profiler.compare.report.as_data` does, with ``scaling`` (a sentence
         about computation scaling, or empty) and ``quantities`` (name, title, unit and whether more
         is better).
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bsplib.profiler.departures import DepartureSums, ExchangeSide, summed_up
+from bsplib.profiler.departures import SIDES, DepartureSums, summed_up
 from bsplib.profiler.rates import fitted_to
 from bsplib.profiler.traffic import MatrixSums, matrix_of
 from bsplib.webui.opened_runs import records_through
@@ -72,7 +72,7 @@ def scatter(opened: OpenRun, query: Mapping[str, str]) -> Json:
         "rule": rates.rule,
         "note": rates.note,
         "supersteps": int(found.count.sum()),
-        "patterns": [pattern.name.lower().replace("_", "-") for pattern in ExchangeSide],
+        "patterns": list(SIDES),
         "points": {**_describe_points(callgraph, points), "count": points.count.tolist()},
         "centres": _describe_centres(callgraph, sums),
     }

@@ -78,7 +78,7 @@ class BspTrace:
         Raises:
             LookupError: there is no such run, or no such node in it.
         """
-        from bsplib.profiler.compare.traces import figures_of  # noqa: PLC0415  # only where it is used
+        from bsplib.profiler.compare.comparison import figures_of  # noqa: PLC0415  # only where it is used
 
         return figures_of(self._chosen(run), name)
 
@@ -96,7 +96,7 @@ class BspTrace:
         Raises:
             LookupError: there is no such run.
         """
-        from bsplib.profiler.compare.traces import compare_runs  # noqa: PLC0415  # only where it is used
+        from bsplib.profiler.compare.comparison import compare_runs  # noqa: PLC0415  # only where it is used
 
         return compare_runs(self._chosen(before), self._chosen(after))
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from bsplib.profiler.callgraph import CallGraph, Node
     from bsplib.recording.records import Run
 
-FORMAT = "bsplib baseline"
-VERSION = 1
+FORMAT, VERSION = "bsplib baseline", 1
 BASELINE = OutputKind("a baseline of bsplib", lambda head: FORMAT.encode() in head[:100])
 """What a new baseline may replace."""
 _FIGURES = {"supersteps": "supersteps", "h": "h", "h_mean": "mean h"}

@@ -1,4 +1,4 @@
-"""The shaded call graph as a picture, described in DOT for dot to draw.
+"""The shaded call graph as a picture, described in DOT for dot to draw, and as SVG.
 
 A box is a node, with its name and its score, as red as the score is on the scale of the
 metric; the legend gives the numbers. The width of a line is what came through it.
@@ -13,26 +13,30 @@ import textwrap
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
+from xml.etree import ElementTree
 
 import graphviz
 import networkx
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.critical import METRIC_TITLES
 from bsplib.profiler.drawing import shown_nodes
 from bsplib.profiler.drawing.graphviz import LayoutError, NoDotError, run_dot
-from bsplib.profiler.run_title import title_lines
+from bsplib.profiler.drawing.shown_nodes import MOST_SHOWN
+from bsplib.profiler.drawing.view import DEFAULT, view_of
+from bsplib.profiler.run_title import TITLE_COLUMNS, title_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.callgraph import CallGraph, Cost, Node
     from bsplib.profiler.drawing.shown_nodes import ShownLink
     from bsplib.profiler.drawing.view import View
+    from bsplib.profiler.graph_book import GraphBook
+
 
 NAME_COLUMNS = 40
 """The middle of a wider name is left out."""
-NOTE_COLUMNS = 120
-"""A longer sentence above the picture is broken into lines."""
 MOST_DRAWN = 2000
 """Greatest number of nodes of a picture: dot would take minutes for more."""
 
@@ -209,7 +213,7 @@ def _heading(picture: Drawing) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, NOTE_COLUMNS)
+    return textwrap.wrap(text, TITLE_COLUMNS)
 
 
 def _row(content: str) -> str:
@@ -284,3 +288,62 @@ def _luminance(channels: tuple[int, ...]) -> float:
         for c in channels
     ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+def svg(
+    callgraph: CallGraph,
+    metric: str = DEFAULT,
+    *,
+    most: int = MOST_SHOWN,
+    book: GraphBook | None = None,
+) -> str:
+    """Return the shaded call graph as an SVG element.
+
+    Pointing at a node shows its costs. The element contains no scripts and no links.
+
+    Args:
+        callgraph: the call graph.
+        metric: what the shades stand for, one of ``bsplib.profiler.critical.VIEWS``.
+        most: how many nodes to draw; of a larger graph those that matter most are drawn, and
+            the picture says what was left out.
+        book: the book of the call graph; default: at the rates of the run.
+
+    Raises:
+        ValueError: there is no such metric.
+        LayoutError: dot failed or exceeded its time limit.
+    """
+    return drawn_as_svg(drawing(callgraph, view_of(callgraph, metric, book), most))
+
+
+def drawn_as_svg(picture: Drawing) -> str:
+    """Draw a picture, and describe its parts to those who point at them or cannot see them."""
+    ElementTree.register_namespace("", _SVG.strip("{}"))
+    root = ElementTree.fromstring(draw(picture, "svg"))
+    root.set("role", "img")
+    root.set("aria-label", "Call graph of " + title_lines(picture.callgraph.run)[0])
+    for group in root.iter(f"{_SVG}g"):
+        _retitle(group, picture.callgraph)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _retitle(group: ElementTree.Element, callgraph: CallGraph) -> None:
+    """Replace the title that dot wrote, the id of a node, by the node's costs."""
+    for title in group.findall(f"{_SVG}title"):
+        name = group.get("id", "")
+        if name in callgraph.graph:
+            node = callgraph.graph.nodes[name]
+            title.text = _description(node["node"], node["cost"])
+        else:
+            group.remove(title)
+
+
+def _description(node: Node, cost: Cost) -> str:
+    """Return the name, the place and the costs of a node, one a line."""
+    place = [f"{fmt.visible(node.file)}:{node.line}"] if node.file else []
+    costs = [
+        f"{METRIC_TITLES[metric]}: {fmt.summary(cost[metric], metric)}" for metric in METRIC_TITLES
+    ]
+    return "\n".join([fmt.label(node), *place, fmt.counted(cost.count, "superstep"), *costs])

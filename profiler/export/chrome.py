@@ -40,9 +40,6 @@ if TYPE_CHECKING:
 
     Event = dict[str, Any]
 
-_PID = 1
-"""All processes of a run are threads of one process of the format."""
-
 
 def write(request: Request, file: BinaryIO) -> None:
     """Write the course of the run of a request.
@@ -77,7 +74,7 @@ def _names(run: Run) -> Iterator[Event]:
 
 
 def _meta(name: str, pid: int, args: dict[str, Any]) -> Event:
-    return {"ph": "M", "name": name, "pid": _PID, "tid": pid, "args": args}
+    return _event("M", name, tid=pid, args=args)
 
 
 def _slices(request: Request) -> Iterator[Event]:
@@ -128,13 +125,17 @@ def _described(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
         )
 
 
+def _event(kind: str, name: str, **more: Any) -> Event:
+    """Return an event; all processes of a run are threads of one process of the format."""
+    return {"ph": kind, "name": name, "pid": 1, **more}
+
+
 def _slice(category: str, name: str, pid: int, span: Sequence[float]) -> Event:
     start, end = (round(ns) for ns in span)
     began, lasted = _us(start), _us(end - start)
     while began + lasted > _us(end):  # by rounding: it would be drawn inside the next one
         lasted = math.nextafter(lasted, 0.0)
-    times = {"ts": began, "dur": lasted}
-    return {"ph": "X", "cat": category, "name": name, "pid": _PID, "tid": pid, **times}
+    return _event("X", name, cat=category, tid=pid, ts=began, dur=lasted)
 
 
 def _us(ns: float) -> float:
@@ -209,7 +210,7 @@ def _h_counter(run: Run) -> Iterator[Event]:
 
 def _counter(ns: int, greatest: float, mean: float) -> Event:
     args = {"maximum": greatest, "average": mean}
-    return {"ph": "C", "name": "h-relation in bytes", "pid": _PID, "ts": _us(ns), "args": args}
+    return _event("C", "h-relation in bytes", ts=_us(ns), args=args)
 
 
 def _arrows(run: Run) -> Iterator[Event]:
@@ -222,6 +223,6 @@ def _arrows(run: Run) -> Iterator[Event]:
     middle = (greatest["start"] + greatest["arrive"]) // 2
     ends = list(zip(greatest["pid"].tolist(), middle.tolist(), strict=True))
     for number, (source, target) in enumerate(itertools.pairwise(ends)):
-        common = {"cat": "critical", "name": "most computation", "id": number, "pid": _PID}
-        yield {"ph": "s", **common, "tid": source[0], "ts": _us(source[1])}
-        yield {"ph": "f", "bp": "e", **common, "tid": target[0], "ts": _us(target[1])}
+        for kind, (pid, ns), more in (("s", source, {}), ("f", target, {"bp": "e"})):
+            times = {"tid": pid, "ts": _us(ns), **more}
+            yield _event(kind, "most computation", cat="critical", id=number, **times)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO
 
-from bsplib.profiler.drawing.picture import draw, to_dot, uncut
-from bsplib.profiler.drawing.svg import drawn_as_svg
+from bsplib.profiler.drawing.picture import draw, drawn_as_svg, to_dot, uncut
 from bsplib.profiler.tables import plain_graph
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ Source: SimGrid 3.32 and later, the actions of its replay tool for SMPI (``smpir
 from __future__ import annotations
 
 import io
+import itertools
 from collections import Counter
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.export.request import Request
     from bsplib.profiler.timeline import Step
-
-_TAGS_A_STEP = 32
-"""Numbers of messages in a superstep: that of the program, and those of a sub-group's barrier."""
 
 Messages = dict[int, list[tuple[int, int]]]
 """Key: position of a record. Values: the partners of its process, and the bytes to or from each."""
@@ -51,16 +49,17 @@ def _actions(request: Request) -> Iterator[str]:
     timeline = Timeline(request.run)
     pids = range(request.run.nprocs)
     sent, come = _messages(timeline)
+    tags = itertools.count()
     yield from (f"{pid} init" for pid in pids)
-    for number, step in enumerate(timeline.steps):
+    for step in timeline.steps:
+        tag = next(tags)
         for row in range(step.start, step.stop):
             pid = int(timeline.pid[row])
             if count := round(timeline.ahead_s[row] * 1e9):
                 yield f"{pid} compute {count}"
-            tag = _TAGS_A_STEP * number
             yield from _exchange(pid, tag, sent.get(row, ()), come.get(row, ()))
         if step.kind == Kind.SYNC:
-            yield from _barrier(timeline, step, _TAGS_A_STEP * number)
+            yield from _barrier(timeline, step, tags)
     yield from (f"{pid} finalize" for pid in pids)
 
 
@@ -74,16 +73,17 @@ def _exchange(
         yield f"{pid} waitall"
 
 
-def _barrier(timeline: Timeline, step: Step, tag: int) -> Iterator[str]:
+def _barrier(timeline: Timeline, step: Step, tags: Iterator[int]) -> Iterator[str]:
     """Yield the barrier at the end of a superstep of a group."""
     members = timeline.run.groups[step.group].members
     if step.group == 0:
         yield from (f"{pid} barrier" for pid in members)
         return
     for turn in range((len(members) - 1).bit_length()):
+        tag = next(tags)
         for place, pid in enumerate(members):
             to, source = (members[(place + way * 2**turn) % len(members)] for way in (1, -1))
-            yield from _exchange(pid, tag + turn + 1, [(to, 1)], [(source, 1)])
+            yield from _exchange(pid, tag, [(to, 1)], [(source, 1)])
 
 
 def _messages(timeline: Timeline) -> tuple[Messages, Messages]:

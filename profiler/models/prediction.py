@@ -141,7 +141,7 @@ def predict(
         sums = np.stack([np.bincount(origin, part, count) for part in booking.parts])
         totals[name] = TimeParts(*sums.sum(axis=1).tolist())
         nodes[name] = {
-            node: TimeParts(*sums[:, sorted(under)].sum(axis=1).tolist())
-            for node, under in callgraph._passing.items()
+            node: TimeParts(*sums[:, sorted(callgraph.passing[node])].sum(axis=1).tolist())
+            for node in callgraph.graph
         }
     return Prediction(callgraph, prices, totals, nodes)

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RowChoice", "print_report"]
 
-_MOST_ON_PATH = 6
-"""Nodes of the critical path that are named below the table."""
-
 
 def print_report(
     runs: Iterable[RunProfile],
@@ -84,11 +81,9 @@ def print_report(
 
 
 def _legend(callgraph: CallGraph, path: str, chain: list[str]) -> str:
-    """Return which path is marked, with the nodes on it; of a long one the last."""
+    """Return which path is marked, with the nodes on it."""
     title = TITLES.get(path, path)
     if not chain:
         return f"no critical path: {title} is 0 everywhere"
     names = [fmt.label(callgraph.graph.nodes[name]["node"]) for name in chain]
-    if len(names) > _MOST_ON_PATH:
-        names = [names[0], "…", *names[2 - _MOST_ON_PATH :]]
     return f"{MARK} critical path, {title}: {' > '.join(names)}"

@@ -10,14 +10,13 @@ from bsplib.profiler.account import PARTS
 from bsplib.profiler.critical import LOSS
 from bsplib.profiler.efficiency import scaling_among
 from bsplib.profiler.executed import executed_below
-from bsplib.profiler.limits import TooLargeError
+from bsplib.profiler.limits import check_file
 from bsplib.profiler.named import find
-from bsplib.profiler.own_threads import own_threads_s
+from bsplib.profiler.other_time import own_threads_s, steal_s
 from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.repeats import gathered
 from bsplib.profiler.report.rows import RowChoice, choose
 from bsplib.profiler.rows import METRIC_UNITS
-from bsplib.profiler.steal import steal_s
 from bsplib.profiler.survey import waiting_ns
 from bsplib.profiler.tables import rows
 
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
     from bsplib.profiler.repeats import Repeats
 
 Json = dict[str, Any]
-
-MAX_SLICES = 2**22
-"""Greatest number of nodes times processes: what a process has of a node takes 80 bytes."""
 
 FORMAT, VERSION = "bsp report", 2
 """Name and version of the format. The version changes when a name or a meaning does."""
@@ -99,11 +95,7 @@ def _repeats(repeats: Repeats) -> Json:
 def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) -> Json:
     book, verdict = profile.book(), profile.verdict()
     names, waited = _listed(profile, choice, node), waiting_ns(profile.run)
-    if len(names) * profile.nprocs > MAX_SLICES:
-        raise TooLargeError(
-            f"the document would be too large: {len(names)} nodes times {profile.nprocs} processes "
-            f"are more than {MAX_SLICES}"
-        )
+    check_file(len(names) * profile.nprocs, "nodes times processes", size_bytes=80)
     return {
         **tables.facts(profile.run, profile.number),
         "repeat": profile.run.repeat,

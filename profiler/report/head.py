@@ -9,9 +9,8 @@ from rich.cells import cell_len
 from bsplib.profiler import format as fmt
 from bsplib.profiler.efficiency import scaling_among
 from bsplib.profiler.hosts import where
-from bsplib.profiler.own_threads import own_threads_sentence
+from bsplib.profiler.other_time import own_threads_sentence, steal_sentence
 from bsplib.profiler.report.lines import KEPT_WIDTH, print_wrapped
-from bsplib.profiler.steal import steal_sentence
 from bsplib.profiler.verdict import MOST_SENTENCES
 
 if TYPE_CHECKING:

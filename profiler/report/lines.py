@@ -23,7 +23,6 @@ GAP = 2
 """Spaces between columns, and before a name for its mark."""
 KEPT_WIDTH = 24
 """Columns that are kept for names and marks, where names are so long, besides the indentation."""
-_LEAST_WIDTH = 8
 CUT = "…"
 
 
@@ -82,6 +81,7 @@ def print_table(
     keep: Sequence[str],
     heads: Mapping[int, str] | None = None,
     tail: str = "",
+    is_divided: bool = False,
 ) -> None:
     """Print a table; whole columns are left out where the terminal is narrow.
 
@@ -92,13 +92,14 @@ def print_table(
         keep: keys of the columns in the order in which they are kept.
         heads: lines before rows, by the position of the row.
         tail: a line after the last row.
+        is_divided: whether columns that do not fit are printed in another table, not left out.
     """
     longest = max(cell_len(name.space + text) for name in names for text in name.texts)
     indented = max(cell_len(name.space) for name in names)
     least = min(KEPT_WIDTH + indented, GAP + longest)
     kept = _fitting(columns, console.width - least, keep)
     used = sum(column.width + GAP for column in kept)
-    width = max(min(GAP + longest, console.width - used), _LEAST_WIDTH)
+    width = max(min(GAP + longest, console.width - used), least)
     titles = [column.title.rpartition("\n")[::2] for column in kept]
     for line in zip(*titles, strict=True):
         if any(line):
@@ -112,7 +113,10 @@ def print_table(
         _print_row(console, text, cells, kept, name.style)
     if tail:
         print_wrapped(console, tail)
-    if missing := [column for column in columns if column not in kept]:
+    missing = [column for column in columns if column not in kept]
+    if missing and is_divided:
+        print_table(console, names, missing, keep=keep, heads=heads, tail=tail, is_divided=True)
+    elif missing:
         titles_of = ", ".join(column.title.replace("-\n", "").strip() for column in missing)
         text = f"  left out on {console.width} columns: {titles_of}"
         print_wrapped(console, text, style="dim")

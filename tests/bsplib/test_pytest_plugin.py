@@ -10,7 +10,7 @@ import pytest
 
 import bsplib
 from bsplib.profiler.compare import baseline as _baseline  # noqa: F401  # see below
-from bsplib.profiler.compare import traces as _traces  # noqa: F401
+from bsplib.profiler.compare import comparison as _comparison  # noqa: F401
 from bsplib.recording.trace import read_trace
 from bsplib.running.options import current
 

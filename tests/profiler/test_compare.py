@@ -10,11 +10,10 @@ from rich.console import Console
 
 from bsplib.errors import UsageError
 from bsplib.machine import load_machine
-from bsplib.profiler.compare.conditions import differences
+from bsplib.profiler.compare.comparison import compare_runs, compare_traces, pairs_of
 from bsplib.profiler.compare.node_texts import label, short_label
 from bsplib.profiler.compare.report import print_comparison
-from bsplib.profiler.compare.traces import compare_runs, compare_traces, pairs_of
-from bsplib.profiler.compare.verdict import verdict
+from bsplib.profiler.compare.verdict import differences, verdict
 from bsplib.recording.records import Trace
 
 MACHINE = {"name": "test", "g": 1e-6, "l": 1e-3}

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from bsplib.errors import UsageError
+from bsplib.profiler.compare.comparison import compare_runs
 from bsplib.profiler.compare.limits import parse, violations
-from bsplib.profiler.compare.traces import compare_runs
 
 MS = 1_000_000
 

@@ -8,9 +8,8 @@ import pytest
 from rich.console import Console
 
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.compare.report import print_comparison
-from bsplib.profiler.compare.session import as_data
-from bsplib.profiler.compare.traces import compare_runs
+from bsplib.profiler.compare.comparison import compare_runs
+from bsplib.profiler.compare.report import as_data, print_comparison
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report

@@ -11,7 +11,7 @@ from rich.console import Console
 
 import bsplib
 from bsplib.profiler.graph_book import book_graph
-from bsplib.profiler.own_threads import own_threads_s, own_threads_sentence
+from bsplib.profiler.other_time import own_threads_s, own_threads_sentence
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bsplib.profiler.compare.comparison import compare
 from bsplib.profiler.compare.matching import match
-from bsplib.profiler.compare.session import as_data
+from bsplib.profiler.compare.report import as_data
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import PATHS, critical_path, score
 from bsplib.profiler.graph_book import book_graph

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import bsplib
 from bsplib.profiler.account import PARTS
-from bsplib.profiler.compare.session import as_data
-from bsplib.profiler.compare.traces import compare_runs, figures_of
+from bsplib.profiler.compare.comparison import compare_runs, figures_of
+from bsplib.profiler.compare.report import as_data
 from bsplib.profiler.export.request import Request
 from bsplib.profiler.export.table import FORMATS
 from bsplib.profiler.profile import RunProfile

@@ -56,7 +56,7 @@ def check_same(one, other):
 def test_a_report_of_many_windows_says_what_one_of_a_single_window_says(script, data, rows):
     run = data.draw(programs(script, one_stack=False)).run()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loss_records, "_LEAST_ROW", 1)  # windows cut rows of supersteps
+        patch.setattr(loss_records, "FEW", 2)  # windows cut rows of supersteps
         whole = said(run)
         patch.setattr(tables, "ROWS", rows)
         patch.setattr(window, "ROWS", rows)

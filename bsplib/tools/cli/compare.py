@@ -79,7 +79,7 @@ def command(before: Path, after: Path, machine: str | None, **options: Any) -> N
       bsp compare --fail-on 'h>+1%,supersteps>+0' before.bsp after.bsp
     """
     from bsplib.profiler.compare.limits import LimitError  # noqa: PLC0415  # imported late
-    from bsplib.profiler.compare.session import compare_and_print  # noqa: PLC0415
+    from bsplib.profiler.compare.report import compare_and_print  # noqa: PLC0415
 
     options["machine"] = None if machine is None else load_machine(machine)
     try:

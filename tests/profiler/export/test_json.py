@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler import limits
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.limits import TooLargeError
-from bsplib.profiler.report import document as form
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
 from bsplib.tools.cli import main as bsp
@@ -79,6 +79,6 @@ def test_hostile_names_are_strings_without_control_characters(hostile):
 
 
 def test_too_many_nodes_and_processes_are_refused(broadcast, monkeypatch):
-    monkeypatch.setattr(form, "MAX_SLICES", 100)
-    with pytest.raises(TooLargeError, match="9 nodes times 16 processes are more than 100"):
+    monkeypatch.setattr(limits, "MOST_BYTES", 80 * 100)
+    with pytest.raises(TooLargeError, match="144 nodes times processes are more than 100"):
         broadcast.bytes("json", top=1)

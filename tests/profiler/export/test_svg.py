@@ -8,7 +8,7 @@ from bsplib.profiler import critical
 from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.drawing import picture
-from bsplib.profiler.drawing.svg import svg
+from bsplib.profiler.drawing.picture import svg
 from bsplib.profiler.graph_book import book_graph
 
 SVG = "{http://www.w3.org/2000/svg}"
