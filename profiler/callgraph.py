@@ -53,14 +53,10 @@ class Node:
 
 
 class CallOrigin(NamedTuple):
-    """A call stack with the kind of sync at its end, as nodes and edges of the call graph."""
+    """A call stack with the kind of sync at its end, as nodes of the call graph."""
 
     chain: tuple[str, ...]
     """The call chain: ids of the nodes from the root to the leaf, without recursive calls."""
-    nodes: tuple[str, ...]
-    """Ids of all nodes on the stack, each once."""
-    edges: tuple[tuple[str, str], ...]
-    """Caller and callee of all edges on the stack, each once."""
 
 
 @dataclass(frozen=True)
@@ -201,18 +197,13 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
     }
     under |= {(one.id, other.id): frozenset(origins) for (one, other), origins in parts.items()}
     sums.check(under.values())
+    origins = tuple(CallOrigin(_chain(each)) for each in callers)
     graph = networkx.DiGraph()
     for node in _down_the_tree(root, parts):
         graph.add_node(node.id, node=node, cost=sums.cost(under[node.id]))
     for caller, node in parts:
         graph.add_edge(caller.id, node.id, cost=sums.cost(under[caller.id, node.id]))
-    return CallGraph(graph, root.id, run, tuple(map(_origin, callers)), sums, under)
-
-
-def _origin(callers: _Callers) -> CallOrigin:
-    """Return an origin by the ids of its nodes."""
-    edges = ((caller.id, node.id) for node, caller in callers.items() if caller is not None)
-    return CallOrigin(_chain(callers), tuple(node.id for node in callers), tuple(edges))
+    return CallGraph(graph, root.id, run, origins, sums, under)
 
 
 def _callers(stack: Stack, kind: Kind, library: bool) -> _Callers:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -125,14 +124,12 @@ class GraphBook:
         amount = amount or _loss_s
         full_s, leaves = self.full_of(amount) or 1.0, self.callgraph.leaves()
         shades = {leaf: math.sqrt(amount(self.nodes[leaf]) / full_s) for leaf in leaves}
-        functions: dict[str, float] = defaultdict(float)
-        for origin in self.callgraph.origins:
-            for node in origin.nodes:
-                if node not in shades:
-                    functions[node] = max(functions[node], shades.get(origin.chain[-1], 0.0))
-        return {
-            name: shades.get(name, min(functions[name], MOST_OF_FUNCTIONS)) for name in self.nodes
-        }
+        below = [shades.get(origin.chain[-1], 0.0) for origin in self.callgraph.origins]
+        for name, passing in self.callgraph.passing.items():
+            if name in self.nodes and name not in shades:
+                most = max((below[origin] for origin in passing), default=0.0)
+                shades[name] = min(most, MOST_OF_FUNCTIONS)
+        return {name: shades[name] for name in self.nodes}
 
     @cached_property
     def efficiencies(self) -> Efficiencies:

@@ -180,18 +180,13 @@ def _text_of(read: bytes) -> str:
 
 def _functions(text: str) -> Iterator[tuple[int, int]]:
     """Yield first and last line of each ``def``; nothing if the text is no Python."""
-    tree = _tree(text)
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            first = min(part.lineno for part in (node, *node.decorator_list))
-            yield first, node.end_lineno or first
-
-
-def _tree(text: str) -> ast.Module | None:
-    """Return the syntax tree of a text; None if it is no Python."""
     try:
         with warnings.catch_warnings():  # of the text, such as invalid escapes
             warnings.simplefilter("ignore")
-            return ast.parse(text)
+            tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min(part.lineno for part in (node, *node.decorator_list))
+            yield first, node.end_lineno or first

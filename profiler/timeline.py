@@ -22,6 +22,7 @@ from bsplib.profiler.costs import (
     h_inside,
     h_relation,
     partner_records,
+    record_around,
     spent_ns,
 )
 from bsplib.profiler.hosts import host_numbers
@@ -91,9 +92,10 @@ class Timeline:
         self.run = run
         steps, self.position = _steps(run)
         """Position in ``run.records``."""
-        inverse = np.empty_like(self.position)
-        inverse[self.position] = np.arange(len(self.position))
-        self.link_from, self.link_to, self.link_bytes = _links(run, inverse)
+        self.place = np.empty_like(self.position)
+        self.place[self.position] = np.arange(len(self.position))
+        """Of each record of the run its position in this order."""
+        self.link_from, self.link_to, self.link_bytes = _links(run, self.place)
         """For each link (a transfer in a superstep from one process to another): the record of
         the sender, that of the receiver, and the bytes."""
         self.steps = _with_links(steps, self.link_to)
@@ -101,7 +103,7 @@ class Timeline:
         self.step = np.repeat(np.arange(len(steps)), [step.stop - step.start for step in steps])
         """Position in ``steps``."""
         before = preceding(run.records["pid"].astype(np.int64))[self.position]
-        self.before = np.where(before < 0, -1, inverse[before])
+        self.before = np.where(before < 0, -1, self.place[before])
         """The previous record of the same process; -1 if there is none."""
 
     @cached_property
@@ -281,10 +283,7 @@ def _began(records: Rows) -> Ints:
 
 
 def _cut_at_partitions(
-    timeline: Timeline,
-    records: Rows,
-    since: Ints,
-    entered: NDArray[np.intp],
+    timeline: Timeline, records: Rows, since: Ints, entered: NDArray[np.intp]
 ) -> list[tuple[int, int, int]]:
     """Divide the time before records that enter or leave sub-groups.
 
@@ -292,25 +291,17 @@ def _cut_at_partitions(
         Record before whose arrival it is, record to which it belongs, and nanoseconds, with the
         time inside primitives.
     """
-    rows = {(step.group, step.superstep): (step.start, step.stop) for step in timeline.steps}
-
-    def around(record: np.void) -> int | None:
-        """Return the record of the parent's superstep that contains the group of a record."""
-        info = timeline.run.groups[record["group"]]
-        start, stop = rows.get((info.parent, info.superstep), (0, 0))
-        found = start + int(np.searchsorted(records["pid"][start:stop], record["pid"]))
-        return found if found < stop and records["pid"][found] == record["pid"] else None
-
+    outer = record_around(timeline.run)[timeline.position]
+    around = np.where(outer < 0, -1, timeline.place[outer])
     stretches = []
     for number in entered.tolist():
-        owner: int | None = number
-        until, earliest = int(records["arrive"][number]), int(since[number])
-        while owner is not None:
+        owner, until, earliest = number, int(records["arrive"][number]), int(since[number])
+        while owner >= 0:
             start = max(int(records["start"][owner]), earliest)
             stretches.append((number, owner, max(until - start, 0)))
-            if start == earliest or records["group"][owner] == 0:
+            if start == earliest:
                 break
-            until, owner = start, around(records[owner])
+            until, owner = start, int(around[owner])
     return stretches
 
 

@@ -157,7 +157,8 @@ class OpenRun:
 
 def records_through(callgraph: CallGraph, node: str) -> NDArray[np.bool_]:
     """Mark the records whose stack passes through a node; none if there is no such node."""
-    through = np.array([node in origin.nodes for origin in callgraph.origins], bool)
+    through = np.zeros(len(callgraph.origins), bool)
+    through[list(callgraph.passing.get(node, ()))] = True
     chunks = callgraph.run.table("records").chunks(("stack", "kind"))
     marked = [through[callgraph.origin_of(rows)] for _, rows in chunks]
     return np.concatenate([np.zeros(0, bool), *marked])

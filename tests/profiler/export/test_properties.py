@@ -44,7 +44,7 @@ def test_samples_of_processes_and_stacks_add_up_to_the_pies_of_every_node(reques
     callgraph, nprocs = request.callgraph, request.run.nprocs
     weights = weights_of(callgraph, request.book.book)
     for node, cost in callgraph.graph.nodes(data="cost"):
-        under = [node in callgraph.origins[origin].nodes for origin in weights.origin]
+        under = [origin in callgraph.passing[node] for origin in weights.origin]
         for column, (name, _) in enumerate(VALUES):
             if name not in METRICS:
                 continue
