@@ -1,4 +1,4 @@
-"""The hosts of the processes of a run, and the names of processes with them."""
+"""The hosts of a run, the names of its processes with them, and its title in an export."""
 
 from __future__ import annotations
 
@@ -98,3 +98,14 @@ def _numbered(pids: Sequence[int]) -> str:
         return f"processes {pids[0]} to {pids[-1]}"
     shown = ", ".join(map(str, pids[: fmt.MOST_NAMED]))
     return f"processes {shown}" + (", ..." if len(pids) > fmt.MOST_NAMED else "")
+
+
+TITLE_COLUMNS = 100
+"""The middle of a longer title, with long arguments, is left out; a longer sentence is broken."""
+
+
+def title_lines(run: Run) -> list[str]:
+    """Return the program with its arguments; then how, where and when it ran."""
+    where = [f"host {host_names(run)}"] if run.meta.get("host") else []
+    when = [f"started {fmt.said(run, 'started')}"] if run.meta.get("started") else []
+    return [fmt.program(run, TITLE_COLUMNS), ", ".join([fmt.circumstances(run), *where, *when])]

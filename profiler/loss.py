@@ -377,10 +377,3 @@ def results_of(callgraph: CallGraph, book: Book) -> list[Loss]:
     loss.total_bytes = nbytes
     loss.mended_ns = {WITHOUT_PICKLES: ns}
     return [loss]
-
-
-def place_by(loss: Loss, callgraph: CallGraph, ns: Mapping[int, float]) -> None:
-    """Note at which call stacks something could be saved, by how much at each of them."""
-    loss.ns = round(sum(ns.values()))
-    if ns:
-        set_place(loss, callgraph, sorted(ns, key=lambda origin: (-ns[origin], origin)))

@@ -25,7 +25,6 @@ from bsplib.profiler.loss import (
     drafts_of,
     least_ns,
     on_core_ns,
-    place_by,
     results_of,
     savings_of,
     set_place,
@@ -150,8 +149,8 @@ def _together(callgraph: CallGraph, losses: list[Loss]) -> dict[Loss, list[Loss]
     found = {}
     for alone in places.values():
         if len(alone) > 1:
-            whole = Loss(alone[0].kind, sum(each.ns for each in alone), alone[0].nprocs)
-            whole.part, whole.pids = alone[0].part, tuple(sorted(p for e in alone for p in e.pids))
+            whole = replace(alone[0], ns=sum(each.ns for each in alone), mended_ns={})
+            whole.pids = tuple(sorted(pid for each in alone for pid in each.pids))
             whole.members = tuple(pair for each in alone for pair in each.members)
             origins = dict.fromkeys(origin for each in alone for origin in each.origins)
             set_place(whole, callgraph, list(origins))
@@ -257,7 +256,7 @@ class _Observed:
             leaves: marks the origins that end at a cost centre of a loss that has a place.
             origins: how many there are.
         """
-        self.loss, self._leaves, self._origins = loss, leaves, origins
+        self.loss, self._leaves = loss, leaves
         self.ways = _WAYS[loss.kind if loss.kind in _WAYS else str(loss.part)]
         self._nprocs = run.nprocs
         wanted = [
@@ -273,8 +272,8 @@ class _Observed:
         """What each process computed in these supersteps."""
         self._there = 0
         self._bytes = np.zeros(2)
-        self._by_origin: Counter[int] = Counter()
-        self._count_of: Counter[int] = Counter()
+        self._saved, self._count = np.zeros((2, origins))
+        """What could be saved, and in how many records, by call stack."""
         self._waits = np.zeros(3, np.int64)
         """See :func:`waits_for`."""
         self._greatest = -1
@@ -354,32 +353,25 @@ class _Observed:
             self.loss.group = int(window.records["group"][most])
 
     def _add_saving(self, window: LossWindow, loss: LossRows) -> None:
-        parts_of, rows = window.account.communication, loss.rows
-        if self.loss.kind == kinds.STEPS:
-            saved = parts_of.latency[rows]
-        elif self.loss.kind == kinds.SYSTEM and self._inside is not None:
-            saved = np.round(window.system[rows])
-            self._inside.add(window, rows)
-        elif self.loss.kind == kinds.PICKLING:
-            saved = mends.pickling_ns(window.account)[rows]
-            self.loss.total_bytes += int(window.records["pickled_bytes"][rows].sum())
+        rows = loss.rows
+        if self.loss.kind == kinds.MESSAGES:
+            saved = mends.HALF * _message_ns(window.account)[rows]
+        elif self.loss.kind != kinds.COMMUNICATION:  # all that mending takes away
+            saved = np.sum(mends.MENDS[self.ways[0]](loss), axis=0)[rows]
+            if self.loss.kind == kinds.PICKLING:
+                self.loss.total_bytes += int(window.records["pickled_bytes"][rows].sum())
             if self._inside is not None:
                 self._inside.add(window, rows)
-        elif self.loss.kind == kinds.MESSAGES:
-            saved = np.round(mends.HALF * _message_ns(window.account)[rows])
         else:
-            saved = np.round(mends.HALF * mends.moved_ns(window.account)[rows])
+            saved = mends.HALF * mends.moved_ns(window.account)[rows]
             h_out, _ = window.account.h_out_and_in
             self.loss.total_bytes += int(h_out[rows].sum())
             h = window.account.h[rows]
             if (most := int(h.max())) > self.loss.most_bytes:
                 self.loss.most_bytes = most
                 self.loss.pids = (int(window.pid[rows[h.argmax()]]),)
-        by_origin = np.bincount(window.origin[rows], saved, self._origins)
-        counts = np.bincount(window.origin[rows], minlength=self._origins)
-        for origin in np.flatnonzero(by_origin).tolist():
-            self._by_origin[origin] += round(by_origin[origin])
-            self._count_of[origin] += int(counts[origin])
+        self._saved += np.bincount(window.origin[rows], np.round(saved), len(self._saved))
+        self._count += np.bincount(window.origin[rows], minlength=len(self._count))
 
     def finish(self, callgraph: CallGraph) -> None:
         """Note in the loss what was found."""
@@ -419,17 +411,18 @@ class _Observed:
         return bool(alone <= MOST * everywhere or is_more)
 
     def _finish_saving(self, callgraph: CallGraph) -> None:
-        loss, fewest = self.loss, FEW * self._nprocs
+        loss = self.loss
         if loss.kind == kinds.MESSAGES:
-            for origin in [origin for origin, n in self._count_of.items() if n < fewest]:
-                del self._by_origin[origin]
+            self._saved[self._count < FEW * self._nprocs] = 0
         if self._inside is not None:
             line = line_of(callgraph.run, self._inside)
             loss.line = line if isinstance(line, LinePlace) else None
             if loss.kind == kinds.SYSTEM and self._inside.samples < FEW:
-                self._by_origin.clear()
-        loss.count = loss.passes
-        place_by(loss, callgraph, self._by_origin)
+                self._saved[:] = 0
+        loss.count, loss.ns = loss.passes, int(self._saved.sum())
+        if loss.ns:
+            most = np.argsort(-self._saved, kind="stable")
+            set_place(loss, callgraph, most[: np.count_nonzero(self._saved)].tolist())
 
     def _finish_others(self, callgraph: CallGraph) -> None:
         """Note which processes have nothing to do, or end their supersteps elsewhere."""

@@ -24,7 +24,7 @@ from bsplib.profiler.drawing import shown_nodes
 from bsplib.profiler.drawing.graphviz import LayoutError, NoDotError, run_dot
 from bsplib.profiler.drawing.shown_nodes import MOST_SHOWN
 from bsplib.profiler.drawing.view import DEFAULT, view_of
-from bsplib.profiler.run_title import TITLE_COLUMNS, title_lines
+from bsplib.profiler.hosts import TITLE_COLUMNS, title_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

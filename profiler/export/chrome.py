@@ -26,9 +26,8 @@ from bsplib.profiler.costs import (
     record_around,
     spent_by_phase,
 )
-from bsplib.profiler.hosts import processes_named
+from bsplib.profiler.hosts import processes_named, title_lines
 from bsplib.profiler.limits import check_file
-from bsplib.profiler.run_title import title_lines
 from bsplib.profiler.window import root_supersteps
 from bsplib.sync_kinds import Kind
 

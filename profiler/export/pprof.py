@@ -18,8 +18,8 @@ import numpy as np
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import METRICS, record_costs
+from bsplib.profiler.hosts import title_lines
 from bsplib.profiler.limits import check_file
-from bsplib.profiler.run_title import title_lines
 from bsplib.profiler.survey import elapsed_s
 from bsplib.sync_kinds import Kind
 

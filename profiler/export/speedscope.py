@@ -16,9 +16,8 @@ import numpy as np
 from bsplib.profiler import format as fmt
 from bsplib.profiler.book import LOST
 from bsplib.profiler.costs import PHASES, spent_by_phase
-from bsplib.profiler.hosts import processes_named
+from bsplib.profiler.hosts import processes_named, title_lines
 from bsplib.profiler.limits import check_file
-from bsplib.profiler.run_title import title_lines
 
 if TYPE_CHECKING:
     from bsplib.profiler.callgraph import CallGraph

@@ -11,11 +11,10 @@ from rich.console import Console
 from bsplib.profiler import tables
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.graph_book import book_graph
-from bsplib.profiler.hosts import host_names, processes_named, where
+from bsplib.profiler.hosts import host_names, processes_named, title_lines, where
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document
-from bsplib.profiler.run_title import title_lines
 from bsplib.recording.records import Trace
 from tests.made_runs import frame, run_of, step
 from tests.scripted import Script
