@@ -50,19 +50,6 @@ if TYPE_CHECKING:
     from bsplib.recording.tables import Columns
 
 
-PARTS = (
-    "useful",
-    "imbalance",
-    "transfers",
-    "transfer_imbalance",
-    "latency",
-    "blocked",
-    "core",
-    "recording",
-    "ends",
-    "unexplained",
-)
-"""Names of the parts, in the order in which they are shown."""
 TITLES = {
     "useful": "useful computation",
     "imbalance": "imbalance of computation",
@@ -75,7 +62,8 @@ TITLES = {
     "ends": "start and end",
     "unexplained": "unexplained",
 }
-"""Names of the parts in texts for users."""
+"""Names of the parts, in the order in which they are shown, and those in texts for users."""
+PARTS = tuple(TITLES)
 (
     USEFUL,
     IMBALANCE,

@@ -67,22 +67,11 @@ if TYPE_CHECKING:
 LOST = (parts.IMBALANCE, parts.TRANSFER_IMBALANCE, parts.BLOCKED, parts.CORE)
 """The parts of the account that are loss."""
 
-_PART_OF = {
-    paths.COMP: parts.IMBALANCE,
-    paths.CALLS: parts.TRANSFER_IMBALANCE,
-    paths.BLOCKED: parts.BLOCKED,
-    paths.CORE: parts.CORE,
-    paths.RECORDING: parts.RECORDING,
-    paths.GAP: parts.UNEXPLAINED,
-    paths.TRANSFERS: parts.TRANSFER_IMBALANCE,
-    paths.LATENCY: parts.LATENCY,
-    paths.BLOCKED_AFTER: parts.BLOCKED,
-    paths.CORE_AFTER: parts.CORE,
-    paths.REST: parts.UNEXPLAINED,
-    paths.START: parts.ENDS,
-}
+_BEFORE_ARRIVAL = (parts.IMBALANCE, parts.TRANSFER_IMBALANCE, parts.BLOCKED, parts.CORE)
+_AFTER_RELEASE = (parts.TRANSFER_IMBALANCE, parts.LATENCY, parts.BLOCKED, parts.CORE)
+_UNKNOWN = parts.RECORDING, parts.UNEXPLAINED
+_PART = np.array((*_BEFORE_ARRIVAL, *_UNKNOWN, *_AFTER_RELEASE, parts.UNEXPLAINED, parts.ENDS))
 """Under which part of the account idle time is that is due to each strand of a path."""
-_PART = np.array([_PART_OF[strand] for strand in range(paths.STRANDS)])
 BEFORE, NOWHERE = -2, -1
 """The origins of what is rooted before a range of supersteps, and of start and end."""
 

@@ -357,7 +357,7 @@ class _Observed:
         if self.loss.kind == kinds.MESSAGES:
             saved = mends.HALF * _message_ns(window.account)[rows]
         elif self.loss.kind != kinds.COMMUNICATION:  # all that mending takes away
-            saved = np.sum(mends.MENDS[self.ways[0]](loss), axis=0)[rows]
+            saved = np.asarray(sum(mends.MENDS[self.ways[0]](loss)))[rows]
             if self.loss.kind == kinds.PICKLING:
                 self.loss.total_bytes += int(window.records["pickled_bytes"][rows].sum())
             if self._inside is not None:

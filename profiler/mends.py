@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bsplib.profiler.account import Account
     from bsplib.profiler.loss_lines import LossWindow
 
-    Saved = tuple[Floats, Floats]
+    Saved = tuple[Floats | float, Floats | float]
     """What each record takes less, in ns: before its arrival, and after its release."""
 
 
@@ -122,10 +122,6 @@ class LossRows:
         """Return values at these rows, and 0 at all others."""
         return self._spread(values[self.rows])
 
-    def nothing(self) -> Floats:
-        """Return 0 for each record."""
-        return np.zeros(len(self.records))
-
     def after(self, saved_ns: Floats) -> Saved:
         """Take from what follows the release first, and then from the calls."""
         tail = (self.records["end"] - self.records["released"]).astype(np.float64)
@@ -150,6 +146,11 @@ class LossRows:
         known = self.account.calls
         took: Floats = (self.records["comm_calls"] - known.ready - known.blocked).astype(np.float64)
         return took
+
+    @property
+    def latency(self) -> Ints:
+        """What each record took for the end of its superstep."""
+        return self.account.communication.latency
 
     @cached_property
     def core_above_others(self) -> Floats:
@@ -186,22 +187,6 @@ def excess_bytes(account: Account) -> list[Floats]:
 
 
 # -- ways to mend ----------------------------------------------------------------------------------
-
-
-def _evenly_computed(loss: LossRows) -> Saved:
-    return loss.above_mean(loss.core), loss.nothing()
-
-
-def _computed_as_others(loss: LossRows) -> Saved:
-    return loss.core_above_others, loss.nothing()
-
-
-def _not_blocked(loss: LossRows) -> Saved:
-    return loss.only(loss.blocked), loss.nothing()
-
-
-def _blocked_as_others(loss: LossRows) -> Saved:
-    return loss.blocked_above_others, loss.nothing()
 
 
 def _even_transfers(loss: LossRows) -> Saved:
@@ -259,11 +244,11 @@ def _two_stages(loss: LossRows) -> Saved:
     size = group_columns(account.run).size[records["group"]]
     h_out, h_in = account.h_out_and_in
     if account.run.is_interleaved:
-        return loss.nothing(), loss.nothing()
+        return 0.0, 0.0
     by = by_superstep(account.run)
     alone = _from_one(by, size, h_out, h_in) | _from_one(by, size, h_in, h_out)
     if not alone.any():
-        return loss.nothing(), loss.nothing()
+        return 0.0, 0.0
     stages = 2 if account.rates.rule == "max" else 3
     h = stages * account.h_max[account.step] / size
     less = loss.transfers[1] - 1e9 * (account.rates.g * h + account.rates.l)
@@ -277,14 +262,6 @@ def _from_one(by: BySuperstep, size: Ints, giving: Floats, taking: Floats) -> Bo
     alike = by.spread(by.sums(taking)) == by.spread(by.greatest(taking)) * (size - 1)
     found: Bools = alone & (by.spread(takers) == size - 1) & alike
     return found & (size > 2)  # between two there is nothing that another one could pass on
-
-
-def _no_superstep(loss: LossRows) -> Saved:
-    return loss.nothing(), loss.only(loss.account.communication.latency)
-
-
-def _half_the_supersteps(loss: LossRows) -> Saved:
-    return loss.nothing(), loss.only(HALF * loss.account.communication.latency)
 
 
 CALL_NS = 5_000
@@ -305,48 +282,37 @@ def _own_cores(loss: LossRows) -> Saved:
 def _without_pickling(loss: LossRows) -> Saved:
     pickling = loss.only(pickling_ns(loss.account))
     if loss.account.run.is_interleaved:
-        return pickling, loss.nothing()
+        return pickling, 0.0
     return loss.after(pickling)
 
 
-def _without_system(loss: LossRows) -> Saved:
-    return loss.window.system, loss.nothing()
-
+EVENLY, AS_OTHERS = "shared evenly", "as short there as on the others"
+WITHOUT, BLOCKED_AS_OTHERS = "without it", "blocked there as little as the others"
+EVEN_TRANSFERS, EVEN_BYTES = "with even transfers", "with the bytes evenly distributed"
+BYTES_AS_OTHERS = "with as few bytes there as on the others"
+HALF_BYTES, HALF_MESSAGES = "with half as many bytes", "with half as many messages"
+STAGES = "in two stages (if all get the same, or what comes is added)"
+ONE_OF_EACH_ROW, HALF_STEPS = "with one superstep for each row of them", "with half as many"
+OWN_CORES, WITHOUT_SYSTEM = "with a core for each process", "without that time"
+WITHOUT_PICKLES = "without pickles"
+"""The ways to mend, in the words of a sentence before "the run would take"."""
 
 MENDS: dict[str, Callable[[LossRows], Saved]] = {
-    "shared evenly": _evenly_computed,
-    "as short there as on the others": _computed_as_others,
-    "without it": _not_blocked,
-    "blocked there as little as the others": _blocked_as_others,
-    "with even transfers": _even_transfers,
-    "with the bytes evenly distributed": _even_transfers,
-    "with as few bytes there as on the others": _transfers_as_others,
-    "with half as many bytes": _half_the_bytes,
-    "in two stages (if all get the same, or what comes is added)": _two_stages,
-    "with one superstep for each row of them": _no_superstep,
-    "with half as many": _half_the_supersteps,
-    "with half as many messages": _half_the_messages,
-    "with a core for each process": _own_cores,
-    "without that time": _without_system,
-    "without pickles": _without_pickling,
+    EVENLY: lambda loss: (loss.above_mean(loss.core), 0.0),
+    AS_OTHERS: lambda loss: (loss.core_above_others, 0.0),
+    WITHOUT: lambda loss: (loss.only(loss.blocked), 0.0),
+    BLOCKED_AS_OTHERS: lambda loss: (loss.blocked_above_others, 0.0),
+    EVEN_TRANSFERS: _even_transfers,
+    EVEN_BYTES: _even_transfers,
+    BYTES_AS_OTHERS: _transfers_as_others,
+    HALF_BYTES: _half_the_bytes,
+    STAGES: _two_stages,
+    ONE_OF_EACH_ROW: lambda loss: (0.0, loss.only(loss.latency)),
+    HALF_STEPS: lambda loss: (0.0, loss.only(HALF * loss.latency)),
+    HALF_MESSAGES: _half_the_messages,
+    OWN_CORES: _own_cores,
+    WITHOUT_SYSTEM: lambda loss: (loss.window.system, 0.0),
+    WITHOUT_PICKLES: _without_pickling,
 }
-"""By the words of a sentence before "the run would take"."""
-(
-    EVENLY,
-    AS_OTHERS,
-    WITHOUT,
-    BLOCKED_AS_OTHERS,
-    EVEN_TRANSFERS,
-    EVEN_BYTES,
-    BYTES_AS_OTHERS,
-    HALF_BYTES,
-    STAGES,
-    ONE_OF_EACH_ROW,
-    HALF_STEPS,
-    HALF_MESSAGES,
-    OWN_CORES,
-    WITHOUT_SYSTEM,
-    WITHOUT_PICKLES,
-) = MENDS
 LIKE_OTHERS = frozenset({AS_OTHERS, BLOCKED_AS_OTHERS, BYTES_AS_OTHERS})
 """The ways to mend in which it becomes as short as on the others."""

@@ -44,24 +44,12 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
 
-(
-    COMP,
-    CALLS,
-    BLOCKED,
-    CORE,
-    RECORDING,
-    GAP,
-    TRANSFERS,
-    LATENCY,
-    BLOCKED_AFTER,
-    CORE_AFTER,
-    REST,
-    START,
-) = range(12)
-"""The strands of a node. Before the arrival: what the process computed, its calls of primitives,
-blocked, without a core, the recorder, and what is not known. After the release before it: its
-transfers, l, blocked, without a core, and what is not known. Then how much later it began ``main``.
-"""
+COMP, CALLS, BLOCKED, CORE, RECORDING, GAP = range(6)
+"""The strands of a node before the arrival: what the process computed, its calls of primitives,
+blocked, without a core, the recorder, and what is not known."""
+TRANSFERS, LATENCY, BLOCKED_AFTER, CORE_AFTER, REST, START = range(6, 12)
+"""Those after the release before it: its transfers, l, blocked, without a core, and what is not
+known; then how much later it began ``main``."""
 STRANDS = START + 1
 _BUSY = range(COMP, RECORDING)
 SIDE: Ints = np.array([TRANSFERS <= strand < START for strand in range(STRANDS)], np.int64)

@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from bsplib.errors import UsageError
-from bsplib.profiler._by_step import TableBySuperstep
 from bsplib.profiler.costs import (
     GROUPS,
-    by_superstep,
     computation_ns,
     group_columns,
     h_relation,
@@ -209,28 +207,18 @@ class _Halo(NamedTuple):
 
 def _halo_after(run: Run, records: Columns, traffic: Columns) -> _Halo:
     """Return the last root supersteps of all processes, with their records and traffic."""
-    by = by_superstep(run)
-    if isinstance(by, TableBySuperstep):
-        return _Halo(*_kept(by.last_records(), records, traffic), 1)
-    nprocs = run.nprocs
     root = np.flatnonzero(records["group"] == 0)
     superstep = records["superstep"][root]
-    last = np.full(nprocs, -1, np.int64)
+    last = np.full(run.nprocs, -1, np.int64)
     np.maximum.at(last, records["pid"][root], superstep)
     steps = np.unique(last[last >= 0])
-    is_last = superstep == steps[0] if len(steps) == 1 else np.isin(superstep, steps)
-    return _Halo(*_kept(root[is_last], records, traffic), len(steps))
-
-
-def _kept(rows: Ints, records: Columns, traffic: Columns) -> tuple[Columns, Columns]:
-    """Return some records with their traffic."""
-    if not len(traffic):
-        return records[rows], traffic
-    place = np.full(len(records), -1, np.int64)
-    place[rows] = np.arange(len(rows))
-    kept = traffic[np.flatnonzero(place[traffic["record"]] >= 0)]
-    kept.fields["record"] = place[kept["record"]]
-    return records[rows], kept
+    rows = root[np.isin(superstep, steps)]
+    if len(traffic):
+        place = np.full(len(records), -1, np.int64)
+        place[rows] = np.arange(len(rows))
+        traffic = traffic[np.flatnonzero(place[traffic["record"]] >= 0)]
+        traffic.fields["record"] = place[traffic["record"]]
+    return _Halo(records[rows], traffic, len(steps))
 
 
 def _no_traffic() -> Columns:
