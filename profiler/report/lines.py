@@ -99,7 +99,7 @@ def print_table(
     least = min(KEPT_WIDTH + indented, GAP + longest)
     kept = _fitting(columns, console.width - least, keep)
     used = sum(column.width + GAP for column in kept)
-    width = max(min(GAP + longest, console.width - used), least)
+    width = max(min(GAP + longest, console.width - used), GAP + cell_len(CUT))
     titles = [column.title.rpartition("\n")[::2] for column in kept]
     for line in zip(*titles, strict=True):
         if any(line):
