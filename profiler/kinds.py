@@ -7,6 +7,10 @@ FAN_IN, FAN_OUT, UNEVEN = "fan-in", "fan-out", "uneven exchange"
 STEPS, MESSAGES, CORE = "too many supersteps", "too many small messages", "waiting for a core"
 BLOCKED, COMMUNICATION, SYSTEM = "blocked", "communication-bound", "time in the system"
 PICKLING = "pickling of objects"
+KINDS = (
+    *(FIXED, ROTATING, ONE_OFF, FAN_IN, FAN_OUT, UNEVEN, STEPS, MESSAGES, CORE),
+    *(BLOCKED, COMMUNICATION, SYSTEM, PICKLING),
+)
 """Kinds of losses: of computation the first three, of bytes the next three."""
 
 MOST = 0.5

@@ -57,7 +57,7 @@ class Loss:
     """
 
     kind: str
-    """One of ``bsplib.profiler.kinds``, or of the kinds of ``bsplib.profiler.verdict``."""
+    """One of ``bsplib.profiler.kinds.KINDS``, or of the kinds of ``bsplib.profiler.verdict``."""
     ns: int
     """What is lost, or could be saved, summed over all processes."""
     nprocs: int
