@@ -139,7 +139,7 @@ def _name(
     callers: int = 2,
     style: str = "",
 ) -> Name:
-    """Return the left end of a row; callers are told if there are at least so many."""
+    """Return the left end of a row; fewer than ``callers`` are not told."""
     is_marked = node in marked
     texts = list(_texts(callgraph, node, callers))
     return Name(texts, space, MARK if is_marked else " ", STYLE if is_marked else style)

@@ -268,7 +268,7 @@ def _replay(
     position = position_of(trace, number)
     runs = trace.runs if position is None else trace.runs[position : position + 1]
     if len(machines) > 1:
-        from bsplib.profiler.machines_report import print_machines  # noqa: PLC0415  # imported late
+        from bsplib.profiler.report.machines import print_machines  # noqa: PLC0415  # imported late
 
         for run in runs:
             print_machines(run, machines, speed, most=top or None, library=library)
