@@ -57,7 +57,7 @@ bends only there was not seen."""
 _PER_DOUBLING = 3.0
 """By how many times the noise the band grows for each doubling beyond the measurements: the one
 number to which the bands are calibrated, on published, measured and simulated tables."""
-_MOST_PER_DOUBLING = 0.2
+_MOST_PER_DOUBLING = 0.25
 """By how much it grows at most: what more noise hides is in the hull of the rivals."""
 _BREAK_NOISE = 0.05
 """A formula of the user that leaves less noise has no break; and what is not predicted, since no

@@ -279,13 +279,13 @@ def test_a_damaged_model_is_refused_in_one_sentence(model_of, tmp_path, change):
 
 @pytest.mark.slow
 def test_the_run_that_is_named_narrows_the_band(recorded):
-    runs = [recorded("nested", n, p) for n in SIZES for p in COUNTS]
-    n, p = FAR
+    runs = [recorded("wavefront", n, p) for n in SIZES for p in COUNTS]
+    n, p = 2**17, 32
     before = predict_run(learn(runs), p, {"n": n})
     point = run_to_make(before)
     assert point is not None
     assert point != before.point
-    more = [*runs, recorded("nested", int(point["n"]), int(point["p"]))]
+    more = [*runs, recorded("wavefront", int(point["n"]), int(point["p"]))]
     after = predict_run(learn(more), p, {"n": n})
     assert after.high_s / after.low_s < before.high_s / before.low_s
 
