@@ -215,6 +215,7 @@ def test_a_centre_without_supersteps_takes_no_time(model_of):
     assert all(each.seconds.total_s == 0 for each in late if not each.model.ends)
 
 
+@pytest.mark.lengthy
 def test_a_time_is_known_where_laws_give_all_of_it_and_else_believed(tmp_path):
     def main(bsp, n, each):
         charge(bsp, each * n)

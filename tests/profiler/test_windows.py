@@ -63,6 +63,7 @@ def test_a_report_of_many_windows_says_what_one_of_a_single_window_says(script, 
         check_same(whole, said(run))
 
 
+@pytest.mark.lengthy
 def test_what_was_long_ago_is_the_root_of_waiting_for_paths_that_never_meet(script, monkeypatch):
     """Two pairs of processes go on alone, and the slower pair was slow in the first half only."""
     program = script(4)

@@ -48,6 +48,7 @@ def run(script):
     return of_mpi(made, waits)
 
 
+@pytest.mark.lengthy
 def test_many_windows_say_what_one_says(run, monkeypatch):
     (whole,) = window.windows(run)
     expected = said(run)

@@ -207,6 +207,7 @@ def module_named(name):
     return name or "__init__"
 
 
+@pytest.mark.lengthy
 def test_a_module_imports_only_what_lies_below_its_room():
     wrong = {}
     for name in sorted(MODULES):
@@ -217,6 +218,7 @@ def test_a_module_imports_only_what_lies_below_its_room():
     assert wrong == {}
 
 
+@pytest.mark.lengthy
 def test_no_rooms_import_each_other_in_a_circle():
     """A room and its parts that are named in the table are rooms of their own here. Imports inside
     functions count, as above."""
@@ -233,6 +235,7 @@ def test_no_rooms_import_each_other_in_a_circle():
     assert in_circles(arrows) == {}
 
 
+@pytest.mark.lengthy
 def test_nothing_that_is_installed_imports_what_is_not():
     wrong = {}
     for name, path in MODULES.items():
@@ -261,6 +264,7 @@ def in_circles(arrows):
     return arrows
 
 
+@pytest.mark.lengthy
 def test_the_package_and_the_command_load_other_rooms_late():
     """``bsp run`` and ``import bsplib`` start faster without them."""
     names = [name for name in MODULES if name.startswith(("__init__", "loading", "tools.cli"))]
