@@ -115,41 +115,23 @@ def test_pieces_of_each_process_lie_in_the_order_of_its_program(run, nprocs, pat
 
 
 @pytest.mark.parametrize("shift", [1, -1, 7])
-def test_an_array_may_be_shifted_onto_itself_by_a_put(run, nprocs, shift):
-    """The values are those at the call, on the same process and on another."""
-    to, of = (np.s_[shift:], np.s_[:-shift]) if shift > 0 else (np.s_[:shift], np.s_[-shift:])
-
-    def main(bsp):
-        x = bsp.array(np.arange(SIZE) + 100 * bsp.pid)
-        right = (bsp.pid + 1) % bsp.nprocs
-        bsp.put(right, x[of], x[to])
-        x += 50
-        bsp.sync()
-        return x.tolist()
-
-    for pid, result in enumerate(run(main)):
-        expected = np.arange(SIZE) + 100 * pid + 50
-        expected[to] = np.arange(SIZE)[of] + 100 * ((pid - 1) % nprocs)
-        assert result == expected.tolist()
-
-
-@pytest.mark.parametrize("shift", [1, -1, 7])
-def test_an_array_may_be_shifted_onto_itself_by_a_get(run, nprocs, shift):
-    """All is read before anything is written."""
+@pytest.mark.parametrize("operation", ["put", "get"])
+def test_an_array_may_be_shifted_onto_itself(run, nprocs, operation, shift):
+    """A put has the values at the call; a get those at the sync, before anything is written."""
     to, of = (np.s_[shift:], np.s_[:-shift]) if shift > 0 else (np.s_[:shift], np.s_[-shift:])
 
     def main(bsp):
         x = bsp.array(np.arange(SIZE) + 100 * bsp.pid)
         bsp.sync()
-        right = (bsp.pid + 1) % bsp.nprocs
-        bsp.get(right, x[of], x[to])
+        getattr(bsp, operation)((bsp.pid + 1) % bsp.nprocs, x[of], x[to])
         x += 50
         bsp.sync()
         return x.tolist()
 
+    beside, late = (-1, 0) if operation == "put" else (1, 50)
     for pid, result in enumerate(run(main)):
         expected = np.arange(SIZE) + 100 * pid + 50
-        expected[to] = np.arange(SIZE)[of] + 100 * ((pid + 1) % nprocs) + 50
+        expected[to] = np.arange(SIZE)[of] + 100 * ((pid + beside) % nprocs) + late
         assert result == expected.tolist()
 
 

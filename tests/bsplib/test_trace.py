@@ -348,18 +348,6 @@ def test_names_of_absurd_length_are_refused_without_being_repeated(path):
     assert len(str(caught.value)) < 300
 
 
-@pytest.mark.parametrize(
-    "absent", [1, "0", [0, 0], [-1], [2], [0.5], [True], [0, 1], {"0": 1}, None]
-)
-def test_absent_processes_that_cannot_be_are_refused(path, absent):
-    change_document(
-        path,
-        lambda document: document["runs"][0].update(meta={"absent": absent}, complete=False),
-    )
-    with pytest.raises(TraceError, match="run 0: absent"):
-        read_trace(path)
-
-
 def test_metadata_may_nest_as_deep_as_it_says_and_no_deeper(path):
     def nested(depth):
         return {"a": nested(depth - 1)} if depth else 1
@@ -458,14 +446,35 @@ def test_many_groups_of_many_processes_take_no_time_for_each_member(path, tmp_pa
     assert len(read_trace(path).runs[0].groups) == 30_001
 
 
-@pytest.mark.parametrize("number", [0, -1, 2**16 + 1, 10**18, 2.0, None])
-def test_absurd_numbers_of_processes_are_refused(path, number):
-    change_document(path, lambda document: document["runs"][0].update(nprocs=number))
-    with pytest.raises(TraceError, match="run 0: nprocs has"):
-        read_trace(path)
-
-
 SIGNED = [name for name in RECORD.names if name not in ("kind", *FROM_SYSTEM)]
+
+
+REFUSED = {
+    "nprocs has": ("", "nprocs", [0, -1, 2**16 + 1, 10**18, 2.0, None]),
+    "absent": (
+        "meta",
+        "absent",
+        [1, "0", [0, 0], [-1], [2], [0.5], [True], [0, 1], {"0": 1}, None],
+    ),
+    "repeat ": ("meta", "repeat", [[0, 0], [2, 2], [-1, 2], [0], 1, "12", [0, 1.0]]),
+    "measured ": ("", "measured", [[], {"time": ""}, {"cpu": None}, {"cpu": "x" * 5000}]),
+}
+"""Values that the document of a run refuses, by the beginning of the sentence and their place."""
+
+
+@pytest.mark.parametrize(
+    ("fault", "value"), [(fault, value) for fault in REFUSED for value in REFUSED[fault][2]]
+)
+def test_values_that_a_run_cannot_have_are_refused(path, fault, value):
+    inside, name, _ = REFUSED[fault]
+
+    def change(document):
+        run = document["runs"][0]
+        (run[inside] if inside else run)[name] = value
+
+    change_document(path, change)
+    with pytest.raises(TraceError, match=f"run 0: {fault}"):
+        read_trace(path)
 
 
 @pytest.mark.parametrize(
@@ -496,28 +505,6 @@ def test_records_that_cannot_be_are_refused(path, run, row, field, value, fault)
     with pytest.raises(TraceError, match=fault) as caught:
         read_trace(path)
     assert f"'{field}': {value}" in str(caught.value) or "out of order" in fault
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "fault"),
-    [
-        ("record", -1, "a record outside 0 .. 5"),
-        ("record", 6, "a record outside 0 .. 5"),
-        ("record", 0, "a partner that is not another process of its group"),
-        ("partner", -1, "a partner outside 0 .. 1"),
-        ("partner", 2, "a partner outside 0 .. 1"),
-        ("partner", 0, "a partner that is not another process of its group"),
-        ("direction", 2, "a direction outside 0 .. 1"),
-        ("bytes", -1, "a bytes outside 0"),
-        ("bytes", 2**53 + 1, "a bytes outside 0"),
-        ("messages", -1, "a messages outside 0"),
-    ],
-)
-def test_traffic_that_cannot_be_is_refused(path, run, field, value, fault):
-    run.traffic[0][field] = value
-    write_archive(path, Trace((run,)))
-    with pytest.raises(TraceError, match=f"traffic row 0 has {fault}"):
-        read_trace(path)
 
 
 class Bomb:
@@ -736,25 +723,6 @@ def test_an_error_is_one_sentence_with_the_path(path):
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "fault"),
-    [
-        ("comp_cpu", 6, "more comp_cpu and comp_ready than the time of that part"),
-        ("comp_ready", 3, "more comp_cpu and comp_ready than the time of that part"),
-        ("comm_cpu", 4, "more comm_cpu and comm_ready than the time of that part"),
-        ("comm_ready", 6, "more comm_cpu and comm_ready than the time of that part"),
-        ("pickling", 16, "more pickling than it lasts"),
-        ("recording", 11, "more recording than there was time before it"),
-        *((name, -2, f"a {name} outside -1") for name in FROM_SYSTEM),
-    ],
-)
-def test_what_the_system_cannot_have_measured_is_refused(path, run, field, value, fault):
-    run.records[0][field] = value
-    write_archive(path, Trace((run,)))
-    with pytest.raises(TraceError, match=f"record 0 has {fault}"):
-        read_trace(path)
-
-
-@pytest.mark.parametrize(
     ("change", "fault"),
     [
         ({"called": None}, "does not say when the run was called"),
@@ -772,29 +740,44 @@ def test_a_lifetime_that_cannot_be_is_refused(path, change, fault):
         read_heads(path)
 
 
-@pytest.mark.parametrize("repeat", [[0, 0], [2, 2], [-1, 2], [0], 1, "12", [0, 1.0]])
-def test_a_repeat_that_cannot_be_is_refused(path, repeat):
-    change_document(path, lambda document: document["runs"][1]["meta"].update(repeat=repeat))
-    with pytest.raises(TraceError, match="run 1: repeat "):
-        read_heads(path)
-
-
-@pytest.mark.parametrize("measured", [[], {"time": ""}, {"cpu": None}, {"cpu": "x" * 5000}])
-def test_reasons_that_cannot_be_are_refused(path, measured):
-    change_document(path, lambda document: document["runs"][0].update(measured=measured))
-    with pytest.raises(TraceError, match="run 0: measured "):
-        read_heads(path)
+UNEQUAL = "more {0}_cpu and {0}_ready than the time of that part"
+WRONG_ROWS = {
+    "traffic row": [
+        *(("record", value, "a record outside 0 .. 5") for value in (-1, 6)),
+        *((name, 0, "a partner that is not another process") for name in ("record", "partner")),
+        *(("partner", value, "a partner outside 0 .. 1") for value in (-1, 2)),
+        ("direction", 2, "a direction outside 0 .. 1"),
+        *(("bytes", value, "a bytes outside 0") for value in (-1, 2**53 + 1)),
+        ("messages", -1, "a messages outside 0"),
+    ],
+    "record": [
+        *(
+            (name, value, UNEQUAL.format("comp"))
+            for name, value in (("comp_cpu", 6), ("comp_ready", 3))
+        ),
+        *(
+            (name, value, UNEQUAL.format("comm"))
+            for name, value in (("comm_cpu", 4), ("comm_ready", 6))
+        ),
+        ("pickling", 16, "more pickling than it lasts"),
+        ("recording", 11, "more recording than there was time before it"),
+        *((name, -2, f"a {name} outside -1") for name in FROM_SYSTEM),
+    ],
+    "sample": [
+        *((name, 2, f"a {name} outside 0") for name in ("pid", "stack")),
+        ("doing", 5, "a doing outside 0"),
+        *((name, -1, f"a {name} outside 0") for name in ("time", "spent")),
+    ],
+}
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "fault"),
-    [
-        *(("pid", 2, "a pid"), ("stack", 2, "a stack"), ("doing", 5, "a doing")),
-        *(("time", -1, "a time"), ("spent", -1, "a spent")),
-    ],
+    ("table", "field", "value", "fault"),
+    [(table, *wrong) for table, every in WRONG_ROWS.items() for wrong in every],
 )
-def test_samples_that_cannot_be_are_refused(path, run, field, value, fault):
-    run.samples[0][field] = value
+def test_rows_that_cannot_be_are_refused(path, run, table, field, value, fault):
+    rows = {"traffic row": run.traffic, "record": run.records, "sample": run.samples}[table]
+    rows[0][field] = value
     write_archive(path, Trace((run,)))
-    with pytest.raises(TraceError, match=f"sample 0 has {fault} outside 0"):
+    with pytest.raises(TraceError, match=f"{table} 0 has {fault}"):
         read_trace(path)

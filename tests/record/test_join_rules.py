@@ -74,32 +74,25 @@ def collective(name, arrivals, leave, *, root=None, out=0, into=0, line=13):
 # -- who waits in a collective ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["Barrier", "Allreduce", "Allgather", "Alltoall", "Win_fence"])
-def test_in_a_collective_of_all_each_process_waits_for_the_last_one(joined, name):
-    run = joined(collective(name, [10, 40, 30, 20], 50))
-    assert idle_us(run) == {0: 30, 1: 0, 2: 10, 3: 20}
-    assert culprits(run) == {(0, 1), (2, 1), (3, 1)}
+ALL = {0: 30, 1: 0, 2: 10, 3: 20}, {(0, 1), (2, 1), (3, 1)}
+FROM_ROOT = {0: 20, 1: 0, 2: 0, 3: 10}, {(0, 2), (3, 2)}
+TO_ROOT = {0: 0, 1: 0, 2: 10, 3: 0}, {(2, 1)}
+OF_LOWER_RANKS = {0: 0, 1: 0, 2: 10, 3: 20}, {(2, 1), (3, 1)}
+"""How long each of four processes waits, and for whom, that come at 10, 40, 30 and 20 us."""
+WAITING = {
+    **dict.fromkeys(["Barrier", "Allreduce", "Allgather", "Alltoall", "Win_fence"], ALL),
+    **dict.fromkeys(["Bcast", "Scatter", "Scatterv"], FROM_ROOT),
+    **dict.fromkeys(["Reduce", "Gather", "Gatherv"], TO_ROOT),
+    **dict.fromkeys(["Scan", "Exscan"], OF_LOWER_RANKS),
+}
 
 
-@pytest.mark.parametrize("name", ["Bcast", "Scatter", "Scatterv"])
-def test_from_a_root_all_wait_for_it_and_for_nobody_else(joined, name):
-    run = joined(collective(name, [10, 40, 30, 20], 50, root=2))
-    assert idle_us(run) == {0: 20, 1: 0, 2: 0, 3: 10}
-    assert culprits(run) == {(0, 2), (3, 2)}
-
-
-@pytest.mark.parametrize("name", ["Reduce", "Gather", "Gatherv"])
-def test_to_a_root_only_the_root_waits(joined, name):
-    run = joined(collective(name, [10, 40, 30, 20], 50, root=2))
-    assert idle_us(run) == {0: 0, 1: 0, 2: 10, 3: 0}
-    assert culprits(run) == {(2, 1)}
-
-
-@pytest.mark.parametrize("name", ["Scan", "Exscan"])
-def test_in_a_scan_processes_wait_for_lower_ranks(joined, name):
-    run = joined(collective(name, [10, 40, 30, 20], 50))
-    assert idle_us(run) == {0: 0, 1: 0, 2: 10, 3: 20}
-    assert culprits(run) == {(2, 1), (3, 1)}
+@pytest.mark.parametrize("name", WAITING)
+def test_in_a_collective_each_process_waits_for_those_whose_values_it_needs(joined, name):
+    idle, pairs = WAITING[name]
+    root = 2 if (idle, pairs) in (FROM_ROOT, TO_ROOT) else None
+    run = joined(collective(name, [10, 40, 30, 20], 50, root=root))
+    assert (idle_us(run), culprits(run)) == (idle, pairs)
 
 
 def test_a_non_blocking_collective_ends_at_its_wait(joined):
