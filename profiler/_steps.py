@@ -15,7 +15,7 @@ from bsplib.recording.tables import Columns
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bsplib.profiler._arrays import Bools, Floats, Ints
+    from bsplib.profiler._arrays import Bools, Floats, Ints, Numbers
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
@@ -33,7 +33,7 @@ class RootSteps:
     def __init__(self, run: Run) -> None:
         """Begin with nothing; then all windows are added. See :func:`root_steps_of`."""
         self._run = run
-        self._parts: list[tuple[Ints, ...]] = [tuple(np.zeros((5, 0), np.int64))]
+        self._parts: list[tuple[Numbers, ...]] = [tuple(np.zeros((5, 0), np.int64))]
 
     def add(self, window: RunWindow) -> None:
         """Take in the supersteps of a window."""
@@ -111,7 +111,8 @@ class RootSteps:
 
     def ended_ns(self, positions: Ints) -> Ints:
         """Return when the last process ended some supersteps."""
-        return self._start[positions] + self._length[positions]
+        ended: Ints = self._start[positions] + self._length[positions]
+        return ended
 
     def ended_at(self, positions: Ints) -> Columns:
         """Return stack and kind of the records that arrived last in some supersteps."""

@@ -276,11 +276,11 @@ class RunSums:
     def _add_cells(self, cells: Cells) -> None:
         """Sum up the supersteps that have one cell; keep the cells of the others."""
         alone = np.bincount(cells.step)[cells.step] == 1
-        one = cells if alone.all() else Cells(*(each[..., alone] for each in cells))
+        one = cells if alone.all() else Cells._make(each[..., alone] for each in cells)
         one.stats[_LOW, one.records < self._groups.size[one.group]] = 0
         self._singles.add(one.origin * len(self._groups.size) + one.group, one.stats)
         if not alone.all():
-            self._others.append(Cells(*(each[..., ~alone] for each in cells)))
+            self._others.append(Cells._make(each[..., ~alone] for each in cells))
 
     def close(self) -> None:
         """Arrange the sums by the order of origins, when all windows have been added."""
@@ -309,10 +309,10 @@ class RunSums:
         parts = [Cells(np.arange(len(keys)), group, origin, size[group], self._singles.sums)]
         for cells in self._others:
             parts.append(cells._replace(step=cells.step + parts[-1].step.max(initial=-1) + 1))
-        every = Cells(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
+        every = Cells._make(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
         every = every._replace(origin=place[every.origin])
         order = np.lexsort((every.origin, every.step, every.group))
-        return Cells(*(each[..., order] for each in every))
+        return Cells._make(each[..., order] for each in every)
 
     def origin_of(self, records: Columns | Rows) -> Ints:
         """Return the positions in ``origins`` of the origins of some records."""

@@ -88,7 +88,8 @@ class RootRows(NamedTuple):
     """Of the account; all of what is blocked, or without a core, is lost, and of the other parts in
     ``LOST`` what others wait for, or take longer for."""
     rank: Ints
-    """Equal for records of one superstep, also in sub-groups that one partition opened."""
+    """Equal for records of one superstep, also in sub-groups that one partition opened; what came
+    after a release has one of its own, between those of two supersteps."""
     ns: Ints
 
     def at(self, chosen: Numbers) -> RootRows:
@@ -137,7 +138,7 @@ class BookedWindow:
     def open_from(self) -> int:
         """The lowest rank of supersteps that may be roots in later windows."""
         ranks = self.tail.nodes.rank
-        return int(ranks[ranks >= 0].min(initial=MAX_NUMBER))
+        return 2 * int(ranks[ranks >= 0].min(initial=MAX_NUMBER)) - 1
 
     @property
     def spent(self) -> Ints:
@@ -172,7 +173,8 @@ class BookedWindow:
     def lost(self) -> RootRows:
         """All roots of idle time and of uneven bytes, and what was blocked or without a core."""
         ways, shares = self._ways, self.shares
-        idle = RootRows(*self.roots_of(slice(None)), ways.nodes.rank[shares.node], shares.ns)
+        rank = 2 * ways.nodes.rank[shares.node] - paths.SIDE[shares.strand]
+        idle = RootRows(*self.roots_of(slice(None)), rank, shares.ns)
         every = (
             idle,
             self._rooted_here(parts.BLOCKED, np.flatnonzero(self.own[parts.BLOCKED])),
@@ -189,7 +191,7 @@ class BookedWindow:
             self.origin[account.halo + root],
             self.pid[root],
             np.full(len(rows), part),
-            self._ways.nodes.rank[self._ways.first + root],
+            2 * self._ways.nodes.rank[self._ways.first + root],
             self.own[part, rows],
         )
 

@@ -155,7 +155,7 @@ class LossWindow:
         sizes = group_columns(run).size[records["group"]] if run.is_interleaved else run.nprocs
         self.size: Ints = np.broadcast_to(np.asarray(sizes), len(self.step))
         """Among how many processes the work of each record can be shared."""
-        self.system = np.zeros(len(self.step))
+        self.system: Floats = np.zeros(len(self.step))
         """How long each record was in the system while it computed, from samples."""
         self.origin: Ints = np.append(np.full(account.halo, -1), origin)
         self.pid: Ints = records["pid"].astype(np.int64)

@@ -30,13 +30,12 @@ def page_faults(callgraph: CallGraph) -> dict[str, dict[str, list[int]]] | None:
     Returns:
         None where they were not measured, as on virtual processors.
     """
-    sums = _by_origin(callgraph)
+    sums, passing = _by_origin(callgraph), callgraph.passing
     if sums is None:
         return None
     return {
-        node: dict(zip(KINDS, sums[:, [*passing]].sum(axis=1).tolist(), strict=True))
-        for node, passing in callgraph.passing.items()
-        if node in callgraph.graph
+        node: dict(zip(KINDS, sums[:, [*passing[node]]].sum(axis=1).tolist(), strict=True))
+        for node in callgraph.graph
     }
 
 
