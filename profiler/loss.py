@@ -40,6 +40,8 @@ LEAST_SHARE = 0.05
 """A loss that is a smaller share of the time in ``main`` on a core has no sentence."""
 _BOUND_SHARE = 0.25
 """A run that moves bytes for this share of the time in ``main`` is bound by them."""
+_MOST_PLACES = 200
+"""Call stacks that are looked at for each part of the account, those that lose most."""
 FEW = 5
 """A place that is passed fewer times has neither a loss that happens once nor many messages, and
 fewer samples name no line."""
@@ -207,9 +209,10 @@ def drafts_of(callgraph: CallGraph, book: Book) -> list[Loss]:
     lost: defaultdict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     for root in book.sums.losses:
         lost[root.part, root.origin][root.pid] = root.ns
+    most = sorted(lost, key=lambda place: -sum(lost[place].values()))
     for part, kind in _KIND_OF.items():
         merged: defaultdict[tuple[object, ...], list[Loss]] = defaultdict(list)
-        for origin in [origin for which, origin in lost if which == part]:
+        for origin in [origin for which, origin in most if which == part][:_MOST_PLACES]:
             for each in _at_stack(callgraph, book, part, origin, lost[part, origin]):
                 chain = callgraph.origins[origin].chain
                 alone = origin if each.habit == kinds.ONE_OFF else None
