@@ -8,6 +8,7 @@ and wakes the others. They find the entries of each other by their addresses.
 from __future__ import annotations
 
 from array import array as numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,34 @@ except ImportError:
 from bsplib.core.clock import Clock
 from bsplib.core.entries import add_amounts
 from bsplib.core.meeting import Meeting
-from bsplib.core.switch import Process, Rounds
 from bsplib.directions import Direction
 from bsplib.sync_kinds import HAS_GET, KIND_BITS, Kind
 
 if not cython.compiled:
+    from greenlet import getcurrent
+
     from bsplib.core.atomics import address_of, peek, prepare
     from bsplib.core.entries import BYTE_MASK, HEAD_BYTES, INLINE_SIZE_MASK, RECEIVER_SHIFT
     from bsplib.core.kinds import IN_BUFFER, INLINE, INLINE_BYTES, KIND_SHIFT
+
+    def switch_to(target: Any) -> Any:
+        """Let a greenlet run; return when another one switches back to the caller's."""
+        return target.switch()
+
+    def is_running(target: Any) -> bool:
+        """Tell whether a greenlet is the current one."""
+        return getcurrent() is target
+
+    def has_begun(target: Any) -> bool:
+        """Tell whether a greenlet has begun, and has not ended."""
+        return bool(target)
+
+    def prepare_switch() -> None:
+        """Do what a compiled module needs before it switches."""
+
+
 prepare()
+prepare_switch()
 
 _FLAG_BITS = 8
 _FLAGS = (1 << _FLAG_BITS) - 1
@@ -39,6 +59,86 @@ Get = tuple[Any, int, int, int, Any]
 
 Transfer = tuple[int, int, int, int, int]
 """Caller, partner, direction, bytes, and how many transfers."""
+
+
+# -- the order in which virtual processors run, and the switch from one to the next ---------------
+# Each of them is a greenlet that runs until it has to wait. Those that can continue run in rounds,
+# and a seed determines a permutation for every round: a program must not depend on the order, and
+# the same seed gives the same order again. Compiled, a switch is a call of greenlet's C functions.
+
+
+class Process:
+    """One virtual processor, as far as the switch has to know it."""
+
+    def __init__(self, greenlet: Any) -> None:
+        self.greenlet = greenlet
+        self.doing = "not started"
+        """What it does or waits for, as text for errors."""
+        self.left: list[Any] = []
+        """Groups that it has left before all other processes had posted there."""
+
+    def is_current(self) -> bool:
+        """Tell whether this virtual processor is the one that runs."""
+        return is_running(self.greenlet)
+
+
+class Rounds:
+    """Decides which virtual processor runs next.
+
+    Args:
+        random: a numpy Generator for the permutations.
+        hub: the greenlet that starts virtual processors: its stack is empty.
+    """
+
+    def __init__(self, random: Any, hub: Any) -> None:
+        self._random = random
+        self._hub = hub
+        self._round: list[Process] = []  # the next one is the last
+        self._next_round: list[Process] = []
+        self.current: Any = None
+        """The virtual processor that runs; None before the first one does."""
+        self.is_over = False
+        """A process has failed, so that the others run only up to their next sync."""
+
+    def wait(self, process: Process, doing: str) -> None:
+        """Let others run until one of them wakes this process."""
+        process.doing = doing
+        if not self._round and self._next_round:
+            self._begin_round()
+        if self._round:
+            following = self._round.pop()
+            if has_begun(following.greenlet):
+                self.current = following
+                switch_to(following.greenlet)  # without a detour through the hub
+                return
+            self._round.append(following)
+        switch_to(self._hub)  # a greenlet has to be started by the hub
+
+    def wake(self, processes: Sequence[Process]) -> None:
+        """Let waiting processes run again, in the next round."""
+        self._next_round += processes
+
+    def run(self) -> None:
+        """Run until no virtual processor can continue; only the hub calls this."""
+        while self._round or self._next_round:
+            if not self._round:
+                self._begin_round()
+            self.current = self._round.pop()
+            switch_to(self.current.greenlet)
+
+    def clear(self) -> None:
+        """Let no waiting process continue."""
+        self._round.clear()
+        self._next_round.clear()
+
+    def _begin_round(self) -> None:
+        waiting = self._next_round
+        self._next_round = []
+        order = self._random.permutation(len(waiting)).tolist()
+        self._round = [waiting[index] for index in order]
+
+
+# -- their meetings --------------------------------------------------------------------------------
 
 
 class Gathering:

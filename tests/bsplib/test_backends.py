@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.backends import table
 from bsplib.backends.base import Stopped
-from bsplib.backends.stream.port import Mail
+from bsplib.backends.stream import Mail
 from bsplib.running import options
 from bsplib.tools.cli import main as bsp_main
 

@@ -12,7 +12,7 @@ import pytest
 
 import bsplib
 from bsplib import call_site
-from bsplib.backends.sim import world
+from bsplib.backends.sim import port
 from bsplib.core.clock import Clock
 from bsplib.recording.trace import read_trace
 from bsplib.running import mapping, observed_groups
@@ -135,7 +135,7 @@ def compute(ms):
 @pytest.fixture
 def waited(monkeypatch, tmp_path):
     """Map items that are times on virtual processors; return for how many ms each one waited."""
-    monkeypatch.setattr(world, "Clock", partial(Clock, read=lambda: Thread.now_ns))
+    monkeypatch.setattr(port, "Clock", partial(Clock, read=lambda: Thread.now_ns))
     monkeypatch.setattr(observed_groups, "_empty_stretches_ns", lambda: (0, 0))
 
     def map_it(items, nprocs, **options):

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.backends import table
 from bsplib.backends.base import Alignment
-from bsplib.backends.stream.port import StreamPort
+from bsplib.backends.stream import StreamPort
 from bsplib.backends.table import own_cores
 from bsplib.recording import parts, recovery
 from bsplib.recording.record_folder import lock

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import bsplib
 from bsplib.backends.launching import Transfer
-from bsplib.backends.sim import world
+from bsplib.backends.sim import port
 from bsplib.core.clock import Clock
 from bsplib.directions import Direction
 from bsplib.machine import Machine, load_machine, speed
@@ -44,7 +44,7 @@ class Thread:
 def thread(monkeypatch):
     """The thread that all virtual processors share."""
     thread = Thread()
-    monkeypatch.setattr(world, "Clock", partial(Clock, read=lambda: thread.now_ns))
+    monkeypatch.setattr(port, "Clock", partial(Clock, read=lambda: thread.now_ns))
     monkeypatch.setattr(observed_groups, "_empty_stretches_ns", lambda: (0, 0))
     return thread
 

@@ -361,7 +361,7 @@ FOR_FEW_PROGRAMS = {
     *("sysconfig", "tempfile", "tomllib", "zipfile"),
     *("dataclasses", "greenlet", "traceback", "zlib", "bsplib.machine"),
     *("bsplib.transfers.checker", "bsplib.transfers.watch"),
-    *(f"bsplib.core.{name}" for name in ("sampling", "switch", "virtual")),
+    *(f"bsplib.core.{name}" for name in ("sampling", "virtual")),
     *(f"bsplib.apps.kernels.{name}" for name in ("numbering", "sums")),
 }
 """What a program loads when it does what only some programs do, or starts processes."""

@@ -19,9 +19,8 @@ from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.clocks import Clocks
 from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
 from bsplib.backends.mpi.launcher_environment import most_direct
-from bsplib.backends.mpi.receiving import Inbox, Inflow, Post
 from bsplib.backends.mpi.same_host import Inside
-from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Sends
+from bsplib.backends.mpi.transport import BODIES, HEADS, PAYLOADS, Inbox, Inflow, Post, Sends
 from bsplib.backends.mpi.waiting import NAP_S, LastLooks, RankWait, polls_of
 
 MOST_AHEAD = 64

@@ -15,8 +15,7 @@ from bsplib.backends.members import (
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.heads import HERE, MEET, OBLIVIOUS
 from bsplib.backends.mpi.link import Link
-from bsplib.backends.mpi.receiving import Inbox
-from bsplib.backends.mpi.sending import HEADS
+from bsplib.backends.mpi.transport import HEADS, Inbox
 
 
 class Membership:

@@ -13,8 +13,7 @@ import numpy as np
 from bsplib.backends.base import Buffer, Handle, Sent
 from bsplib.backends.mpi.heads import MOST_BODY
 from bsplib.backends.mpi.membership import Membership
-from bsplib.backends.mpi.receiving import Payload, Post, body_of
-from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Sends
+from bsplib.backends.mpi.transport import BODIES, HEADS, PAYLOADS, Payload, Post, Sends, body_of
 
 
 class Payloads:

@@ -15,9 +15,8 @@ from bsplib.backends.base import Alignment, Arrivals, Arrived, Buffer, Handle, P
 from bsplib.backends.members import as_members
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.link import BROKEN, Link
-from bsplib.backends.mpi.meetings import MOST_PROCESSES, Meetings, MeetingsOfMany
+from bsplib.backends.mpi.meetings import MOST_PROCESSES, Meetings, MeetingsOfMany, Oblivious
 from bsplib.backends.mpi.membership import Membership
-from bsplib.backends.mpi.oblivious import Oblivious
 from bsplib.backends.mpi.payloads import Payloads, Posting
 from bsplib.backends.sent import SentMeeting
 from bsplib.errors import BspError

@@ -428,7 +428,7 @@ class AllRanks:
 
 
 def _pieces(content: Any) -> list[memoryview]:
-    from bsplib.backends.mpi.sending import PIECE_BYTES  # noqa: PLC0415  # it imports MPI
+    from bsplib.backends.mpi.transport import PIECE_BYTES  # noqa: PLC0415  # it imports MPI
 
     view = memoryview(content)
     return [view[start : start + PIECE_BYTES] for start in range(0, len(view), PIECE_BYTES)]

@@ -25,8 +25,7 @@ from bsplib.backends.launching import (
 )
 from bsplib.backends.members import Stack, Whereabouts, from_stack
 from bsplib.backends.signals import quit_answered_at_once
-from bsplib.backends.sim.port import SimPort
-from bsplib.backends.sim.world import Process, World
+from bsplib.backends.sim.port import Process, SimPort, World
 
 
 def launch(work: Work, options: Options) -> Report:

@@ -30,9 +30,9 @@ def right_of(bsp):
 @pytest.mark.usefixtures("mpi")
 def test_what_is_larger_than_a_piece_arrives_whole():
     def main(bsp):
-        from bsplib.backends.mpi import receiving, sending  # noqa: PLC0415  # it needs an MPI
+        from bsplib.backends.mpi import transport  # noqa: PLC0415  # it needs an MPI
 
-        receiving.PIECE_BYTES = sending.PIECE_BYTES = 1000
+        transport.PIECE_BYTES = 1000
         x = bsp.zeros(500)
         bsp.sync()
         values = np.arange(500.0) + bsp.pid
@@ -44,7 +44,7 @@ def test_what_is_larger_than_a_piece_arrives_whole():
         got = bsp.get(right_of(bsp), x)
         messages = [payload for _, _, payload in bsp.messages()]
         bsp.sync()
-        receiving.PIECE_BYTES = sending.PIECE_BYTES = 1 << 30  # the ranks stay
+        transport.PIECE_BYTES = 1 << 30  # the ranks stay
         return x.tolist(), messages[0].tolist(), messages[1:], got.tolist()
 
     for pid, (put, sent, small, got) in enumerate(run(main, nprocs=2)):
