@@ -54,7 +54,6 @@ from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.staging import ProcessMemory, StagingBuffer
 from bsplib.core.entries import Block
 from bsplib.core.kinds import CHUNK_SHIFT, MEETING_SHIFT
 from bsplib.core.meeting import SharedMeeting
@@ -216,15 +215,6 @@ class PoisonedHeap(Heap):
             raise PoisonError(message)
 
 
-class _EmptiedMemory(ProcessMemory):
-    """The free staging buffers of a process in this mode."""
-
-    def give(self, staging_buffer: StagingBuffer) -> None:
-        """See :meth:`ProcessMemory.give`: none of its memory is kept."""
-        staging_buffer.discard()
-        super().give(staging_buffer)
-
-
 class PoisonedContext(ProcessContext):
     """A process of a run in this mode; see :class:`ProcessContext`."""
 
@@ -239,7 +229,6 @@ class PoisonedContext(ProcessContext):
         super().__init__(segment, pid, futexes, wait_by, has_core)
         self.generations = Generations(segment, self.nprocs)
         self.heap = PoisonedHeap(segment, segment.area(pid), self.generations)
-        self.memory = _EmptiedMemory(segment, self.heap)
 
     def begin(self) -> None:
         """See :meth:`ProcessContext.begin`."""

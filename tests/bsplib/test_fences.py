@@ -116,7 +116,7 @@ def ports(monkeypatch):
         process.begin()
         noted = process.fences.noted
         process.control = process.waiting.control = segment.control = NotedWords(segment, noted)
-        monkeypatch.setattr(process.memory, "give", note_reuse(process, noted))
+        monkeypatch.setattr(process.heap, "release", note_reuse(process, noted))
         made.append(ShmPort.of_root(process))
         notes.append(noted)
     yield made, notes
@@ -125,13 +125,13 @@ def ports(monkeypatch):
 
 
 def note_reuse(process, noted):
-    give = process.memory.give
+    release = process.heap.release
 
-    def give_noted(staging_buffer):
+    def release_noted(start):
         noted.append(("store", process.pid, "staging buffer"))
-        give(staging_buffer)
+        release(start)
 
-    return give_noted
+    return release_noted
 
 
 def together(ports, notes, act):

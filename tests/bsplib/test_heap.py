@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
-from bsplib.backends.shm.staging import StagingBuffer
 from bsplib.errors import OutOfSharedMemoryError
 from tests.drawn import examples
 
@@ -32,10 +31,6 @@ class Memory:
 @pytest.fixture
 def memory():
     return Memory()
-
-
-def staging_buffer_of(heap):
-    return StagingBuffer(heap)
 
 
 @pytest.fixture
@@ -167,112 +162,29 @@ def test_no_block_crosses_the_border_of_a_window_or_overlaps_another(steps):
             heap.release(start)
 
 
-# -- staging buffers ------------------------------------------------------------------------------
+# -- blocks of one superstep after the other ------------------------------------------------------
 
 
-def test_a_cleared_staging_buffer_gives_the_same_memory_again(memory, heap):
-    staging_buffer = staging_buffer_of(heap)
-    sizes = (50_000, 50_000, 200_000, 1 << 21, 8)
-    before = [staging_buffer.reserve(size) for size in sizes]
-    settled = memory.reserved_up_to
-    for _ in range(3):
-        staging_buffer.clear()
-        assert [staging_buffer.reserve(size) for size in sizes] == before
-    assert memory.reserved_up_to == settled
-
-
-def test_little_behind_a_large_payload_takes_little_memory(memory, heap):
-    staging_buffer = staging_buffer_of(heap)
-    staging_buffer.reserve(1 << 22)
-    before = memory.reserved_up_to
-    staging_buffer.reserve(100)
-    assert memory.reserved_up_to - before <= 1 << 20
-
-
-def test_a_cleared_staging_buffer_gives_back_what_was_not_used(heap):
-    staging_buffer = staging_buffer_of(heap)
-    first = staging_buffer.reserve(1 << 22)
-    staging_buffer.clear()
-    staging_buffer.reserve(100)
-    staging_buffer.clear()
-    assert heap.allocate(1 << 22) == (first, False)
-
-
-def test_an_staging_buffer_that_cannot_grow_stays_as_it_was():
-    heap = Heap(Memory(limit=1 << 20), [(START, STOP)])
-    staging_buffer = staging_buffer_of(heap)
-    first = staging_buffer.reserve(100)
-    with pytest.raises(OutOfSharedMemoryError):
-        staging_buffer.reserve(1 << 21)
-    assert staging_buffer.reserve(100) == first + 128
-    staging_buffer.clear()
-    assert staging_buffer.reserve(100) == first
-
-
-def test_a_discarded_staging_buffer_gives_everything_back(memory, heap):
-    staging_buffer = staging_buffer_of(heap)
-    for size in (100, 100_000, 300_000):
-        staging_buffer.reserve(size)
-    staging_buffer.discard()
-    assert heap.allocate(400_000)[0] == START
-    assert staging_buffer.reserve(10) > START
-
-
-@examples(50)
-@given(st.lists(st.lists(st.integers(0, 200_000), max_size=8), max_size=8))
-def test_two_staging_buffers_in_turn_never_overlap(supersteps):
-    heap = Heap(Memory(), [(START, START + (1 << 30))])
-    boxes = [staging_buffer_of(heap), staging_buffer_of(heap)]
-    kept = [[], []]
-    for number, sizes in enumerate(supersteps):
-        mine = number % 2
-        boxes[mine].clear()
-        kept[mine] = []
-        for size in sizes:
-            start = boxes[mine].reserve(size)
-            for begin, end in kept[0] + kept[1]:
-                assert start >= end or start + size <= begin
-            kept[mine].append((start, start + size))
-
-
-@examples(50)
-@given(st.lists(st.lists(st.integers(0, 2_000_000), max_size=6), max_size=8))
-def test_a_cleared_staging_buffer_keeps_at_most_a_few_times_what_was_used(supersteps):
-    memory = Memory()
-    staging_buffer = staging_buffer_of(Heap(memory, [(START, START + (1 << 34))]))
+def in_turn(heap, supersteps):
+    """Give the blocks of each superstep back when those of the next one have been taken."""
+    before = []
     for sizes in supersteps:
-        for size in sizes:
-            staging_buffer.reserve(size)
-        used = sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
-        staging_buffer.clear()
-        assert staging_buffer.kept_bytes() <= 4 * used + (1 << 16)
+        blocks = [heap.allocate(size)[0] for size in sizes]
+        yield
+        for start in before:
+            heap.release(start)
+        before = blocks
 
 
-def test_payloads_whose_lengths_differ_by_chance_need_no_new_memory_again_and_again(heap, memory):
-    staging_buffer = staging_buffer_of(heap)
-    reserved = []
-    for number in range(20):
-        staging_buffer.reserve(2_000_000 + 2000 * number)
-        staging_buffer.clear()
-        reserved.append(memory.reserved_up_to)
-    assert len(set(reserved)) == 2
-    assert reserved[-1] - START < 4.6e6
+def test_equal_supersteps_take_the_same_memory_again(memory, heap):
+    sizes = (50_000, 50_000, 200_000, 1 << 21, 8)
+    reserved = [memory.reserved_up_to for _ in in_turn(heap, [sizes] * 20)]
+    assert len(set(reserved[1:])) == 1
 
 
-def test_chunks_that_are_too_short_for_one_payload_are_used_for_the_next(heap, memory):
-    staging_buffer = staging_buffer_of(heap)
-    reserved = []
-    for number in range(20):
-        staging_buffer.reserve(2_000_000 + 2000 * number)
-        staging_buffer.reserve(1_500_000 + 2000 * number)
-        staging_buffer.clear()
-        reserved.append(memory.reserved_up_to)
-    assert len(set(reserved)) == 2
-    assert reserved[-1] - START < 6.2e6
-
-
-def test_the_first_payloads_get_no_more_memory_than_they_need(heap):
-    staging_buffer = staging_buffer_of(heap)
-    for _ in range(3):
-        staging_buffer.reserve(2_000_000)
-    assert staging_buffer.kept_bytes() < 6_001_000
+@pytest.mark.parametrize("more", [(), (1_500_000,)])
+def test_payloads_that_grow_by_little_need_no_new_memory_again_and_again(heap, memory, more):
+    supersteps = [[size + 2000 * number for size in (2_000_000, *more)] for number in range(40)]
+    reserved = [memory.reserved_up_to for _ in in_turn(heap, supersteps)]
+    assert len(set(reserved)) <= 4
+    assert reserved[-1] - START < 4 * sum(supersteps[-1])

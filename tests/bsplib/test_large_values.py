@@ -216,7 +216,7 @@ def test_a_send_buffer_keeps_little_of_what_was_large(nprocs):
             for _ in range(100):
                 bsp.put(right(bsp), np.ones(8 * KIB), x)
             bsp.sync()
-        heap = bsp._port._context.memory.heap
+        heap = bsp._port._context.heap
         return sum(heap._used[byte] for byte in bsp._port._leases._send_buffers)
 
     assert all(size <= 2 << 20 for size in bsplib.run(main, nprocs=nprocs, backend="shm"))

@@ -170,9 +170,8 @@ def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
         return start
 
     def close(self):
-        if self._open is not None:
-            self._memory.give(self._open)
-            self._open = None
+        self._give_back(self._blocks)
+        self._blocks = []
 
     monkeypatch.setattr(Leases, "reserve", unknown_to_the_meeting)
     monkeypatch.setattr(Leases, "close", close)

@@ -12,7 +12,6 @@ from bsplib.backends.shm.control import BLOCKS, OS_PID, WORD
 from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.staging import ProcessMemory
 from bsplib.backends.shm.waiting import Waiting, futexes
 
 
@@ -42,7 +41,7 @@ class ProcessContext:
         self.pid = pid
         self.nprocs = len(futexes)
         self.control = segment.control
-        self.memory = ProcessMemory(segment, Heap(segment, segment.area(pid)))
+        self.heap = Heap(segment, segment.area(pid))
         self.fences = Fences()
         self._starts = [segment.control_start(other) // WORD for other in range(self.nprocs)]
         self.waiting = Waiting(
@@ -71,7 +70,7 @@ class ProcessContext:
     def begin_anew(self) -> None:
         """Release all memory of a task that has ended in every process."""
         self.runs += 1
-        self.memory.begin_anew()
+        self.heap.clear()
         if self.left_over:
             # Their posts came too late to give the blocks back, and no process needs them now.
             first = self._starts[self.pid] + 1  # that of the root group may be used again

@@ -50,7 +50,9 @@ class ShmPort(Port):
         members.meeting = self.meeting
         self._has_entered = False  # the control block may be there: a sub-group enters its parents
         self._oblivious = self.OBLIVIOUS(members)
-        self.staging = self._leases = Leases(context.memory, members, self._oblivious)
+        self.staging = self._leases = Leases(
+            context.heap, context.segment, members, self._oblivious
+        )
         self.meeting.leases = self._leases.leases
         self._left_over = self.meeting.left_over = context.left_over
 
@@ -65,7 +67,7 @@ class ShmPort(Port):
     # -- memory ---------------------------------------------------------------------
 
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
-        start, is_zero = self._context.memory.heap.allocate(nbytes)
+        start, is_zero = self._context.heap.allocate(nbytes)
         memory = self._segment.view(start, nbytes)
         if zero and not is_zero:
             np.frombuffer(memory, np.uint8)[:] = 0
@@ -74,7 +76,7 @@ class ShmPort(Port):
     def release(self, memory: memoryview) -> None:
         start = self._segment.byte_of(np.frombuffer(memory, np.uint8))
         assert start is not None  # it comes from allocate
-        self._context.memory.heap.release(start)
+        self._context.heap.release(start)
 
     def shared_address_of(self, array: NDArray[Any]) -> int | None:
         """See :meth:`Port.shared_address_of`; a view of a message lies in another's area."""

@@ -22,9 +22,8 @@ def free_replies_at_close() -> None:
         return head
 
     def close(self: Any) -> None:
-        if self._open is not None:
-            self._memory.give(self._open)
-            self._open = None
+        self._give_back(self._blocks)
+        self._blocks = []
 
     superstep.Supersteps.answer = answer_untold  # type: ignore[method-assign]
     staging.Leases.close = close  # type: ignore[method-assign]
@@ -36,8 +35,7 @@ def free_send_buffers_at_close() -> None:
 
     def close_and_free(self: Any) -> None:
         close(self)
-        for byte in self._send_buffers:
-            self._memory.heap.release(byte)
+        self._give_back(self._send_buffers)
         self._send_buffers.clear()
 
     staging.Leases.close = close_and_free  # type: ignore[method-assign]

@@ -24,7 +24,6 @@ from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, CONTROL_BYTES, PAGE, WORD
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.staging import ProcessMemory, StagingBuffer
 from bsplib.backends.shm.waiting import Waiting, futexes
 from bsplib.core import BUILD, atomics, entries, meeting
 from bsplib.core import values as core_values
@@ -157,27 +156,13 @@ class FilledHeap(Heap):
         super().clear()
 
 
-class FilledMemory(ProcessMemory):
-    """The memory of a process; staging buffers are filled when they are given back."""
-
-    def __init__(self, here: SharedMemory, heap: Heap) -> None:
-        super().__init__(here.segment, heap)
-        self._here = here
-
-    def give(self, staging_buffer: StagingBuffer) -> None:
-        """See :meth:`ProcessMemory.give`."""
-        for start, nbytes in staging_buffer._chunks:
-            self._here.fill(start, nbytes)
-        super().give(staging_buffer)
-
-
 class ScheduledContext(ProcessContext):
     """A process whose memory is filled when it is given back."""
 
     def __init__(self, here: SharedMemory, pid: int) -> None:
         super().__init__(here.segment, pid, futexes(here.segment, NPROCS))
         self._here = here
-        self.memory = FilledMemory(here, FilledHeap(here, pid))
+        self.heap = FilledHeap(here, pid)
 
 
 HERE = SharedMemory()
