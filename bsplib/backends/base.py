@@ -171,6 +171,12 @@ class Port(ABC):
             message: it is fetched after the end of the superstep, too.
         """
 
+    def stage_values(self, values: NDArray[Any], to: int) -> int:
+        """Stage the values of an array; return the number that says where they are."""
+        (_, where, _), memory = self.stage(values.nbytes, to)
+        np.copyto(memory.view(values.dtype).reshape(values.shape), values)
+        return where
+
     @abstractmethod
     def fetch(self, handle: Handle) -> memoryview:
         """Return a staged payload; valid until this process's next sync."""

@@ -513,7 +513,7 @@ class Engine:
                 return False
             copy_out(self.meeting.address_of(staged), address_of(values), nbytes)
         else:
-            staged = self.slow_path.stage(values, nbytes, to)
+            staged = self.slow_path.stage(values, to)
             if staged < 0:
                 return False
         self.add_staged(to, slot, first, staged, nbytes)

@@ -17,7 +17,7 @@ divide them, some pieces are longer by one; that of the last process is, and not
 
 The tests compare what they say with the supersteps of calls.
 
-Source: Jarvis et al. 2002, section 3.2, and :mod:`bsplib.primitives.stages`.
+Source: Jarvis et al. 2002, section 3.2, and :mod:`bsplib.primitives.combinations`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bsplib.core.queue import Message
 from bsplib.core.values import SCALARS, Fold, Recipe
 from bsplib.errors import ShapeError, UsageError
+from bsplib.experiments.collective_costs import LEAST_BYTES, ONE_STAGE_MOST, RADICES, most_received
 from bsplib.primitives.blocks import by_process
 from bsplib.primitives.collective_mail import (
     WORD,
@@ -26,10 +27,12 @@ from bsplib.primitives.collective_mail import (
     unwrap,
 )
 from bsplib.primitives.outs import Out, check_form, fill, room_for, target_of
-from bsplib.primitives.stages import ONE_STAGE_MOST, Stage, choose, stages_of
 from bsplib.primitives.state import GroupState, typed_as
 from bsplib.transfers import operations
 from bsplib.transfers.place import Array
+
+if TYPE_CHECKING:
+    from bsplib.machine import Machine
 
 _MOST_FORMS = 256
 """Greatest number of forms of values whose recipes are remembered: a program may use a new shape in
@@ -534,7 +537,7 @@ def _check_shapes(bsp: GroupState, recipe: Recipe, arrived: dict[int, Message]) 
     """Raise where the shapes of the values that have come differ."""
     shape = recipe.shape
     silent = recipe.cut and len(arrived) + 1 < bsp._nprocs
-    if not silent and _are_alike(shape, arrived):
+    if not silent and all(header_of(message) == shape for message in arrived.values()):
         return
     shapes = {pid: header_of(message) for pid, message in arrived.items()}
     shapes[bsp._pid] = shape
@@ -593,14 +596,6 @@ def _prefixes(fold: Fold, operands: list[Any]) -> list[Any]:
     return before + [fold.whole([before[-1], each], None) for each in after]
 
 
-def _are_alike(shape: str, arrived: dict[int, Message]) -> bool:
-    """Tell whether all values that have come are of a shape."""
-    for message in arrived.values():  # noqa: SIM110  # a generator takes twice the time
-        if header_of(message) != shape:
-            return False
-    return True
-
-
 @lru_cache(maxsize=256)
 def _to_root(pid: int, nprocs: int, root: int) -> Stage:
     """Return the stage in which all processes send their values to one."""
@@ -617,3 +612,107 @@ def _to_later(pid: int, nprocs: int, place: int) -> Stage:
         place: of its own value among those that it combines; -1 for none.
     """
     return Stage(tuple(range(pid + 1, nprocs)), tuple(range(pid)), place)
+
+
+# -- the ways in which values of all processes come together, chosen by g, l and p -----------------
+# Operations that are associative, but for rounding, combine the values in a binary tree over
+# neighbouring ranges of pids. The tree depends on the number of processes alone: a range of n
+# values is the combination of its first m, where m is the largest power of two below n, and of
+# the rest. So the result is the same, bit by bit, in whatever stages the values travel.
+#
+# In each stage some blocks of neighbouring processes that have combined their values exchange the
+# results, and are one block from then on. A block has a power of two of processes, but the last
+# one may have fewer; so every block is a part of the tree.
+
+
+class Stage(NamedTuple):
+    """What one process does in one superstep in which blocks exchange their results."""
+
+    receivers: tuple[int, ...]
+    """The other processes to which it sends the result of its own block."""
+    sources: tuple[int, ...]
+    """The other processes from which it receives results, in the order of the blocks."""
+    place: int
+    """Which of the blocks that come together is its own, from 0 on."""
+
+
+@lru_cache(maxsize=1024)
+def stages_of(pid: int, nprocs: int, radix: int) -> tuple[Stage, ...]:
+    """Return the stages of a process, of which there is one at least.
+
+    Args:
+        pid: the process.
+        nprocs: number of processes.
+        radix: how many blocks come together in a stage; a power of two.
+
+    Source: the exchange by radix of Bruck et al. 1997, in blocks so that the order is that of the
+    pids.
+    """
+    found, size = [_stage(pid, nprocs, 1, radix)], radix
+    while size < nprocs:
+        found.append(_stage(pid, nprocs, size, radix))
+        size *= radix
+    return tuple(found)
+
+
+def _stage(pid: int, nprocs: int, size: int, radix: int) -> Stage:
+    """Return what a process does where blocks of some size come together.
+
+    The member of a block with number j hears of another block from the member with number j
+    there; in a block that is shorter, since it is the last, from number j modulo its length.
+    """
+    own = pid // size
+    first = own // radix * radix
+    blocks = range(first, min(first + radix, -(-nprocs // size)))
+    lengths = {block: min(size, nprocs - block * size) for block in blocks}
+    member = pid - own * size
+    others = [block for block in blocks if block != own]
+    sources = tuple(block * size + member % lengths[block] for block in others)
+    receivers = [
+        block * size + other
+        for block in others
+        for other in range(member, lengths[block], lengths[own])
+    ]
+    # They begin after this process, so that not all send to the same one.
+    receivers.sort(key=lambda receiver: (receiver - pid) % nprocs)
+    return Stage(tuple(receivers), sources, own - first)
+
+
+class Way(NamedTuple):
+    """How values of some size are combined."""
+
+    radix: int
+    """How many blocks come together in a stage."""
+    cut: bool
+    """The values are cut into pieces, and each process combines one piece of all values."""
+
+
+def choose(machine: Machine, nbytes: int, nprocs: int, *, may_be_cut: bool) -> Way:
+    """Return the way in which all processes get the combination of all values.
+
+    Args:
+        machine: whose g and l decide.
+        nbytes: size of a value.
+        nprocs: number of processes.
+        may_be_cut: the values are arrays that are combined element by element.
+
+    Raises:
+        UsageError: l is a gap.
+
+    Source: Jarvis et al. 2002, equation 8, up to 8 processes; otherwise the least h g + l, where
+    a message counts for 256 bytes at least.
+    """
+    if nprocs <= ONE_STAGE_MOST:
+        cut = may_be_cut and machine.two_stages_pay(nbytes, nprocs)
+        return Way(ONE_STAGE_MOST, cut)
+    latency = machine.need("l") if may_be_cut else machine.l or 0.0
+    costs = {
+        radix: sum(
+            count * max(nbytes, LEAST_BYTES) * machine.g + latency
+            for count in most_received(nprocs, radix)
+        )
+        for radix in RADICES
+    }
+    radix = min(costs, key=costs.__getitem__)
+    pieces = 2 * ((nprocs - 1) * max(nbytes / nprocs, LEAST_BYTES) * machine.g + latency)
+    return Way(radix, may_be_cut and pieces < costs[radix])

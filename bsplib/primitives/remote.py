@@ -82,8 +82,7 @@ def _add_contiguous(bsp: GroupState, to: int, put: Contiguous, values: Array) ->
     if bsp._engine.is_small(values.nbytes):
         bsp._engine.add_put(to, put.slot, first, np.ascontiguousarray(values))
         return
-    (_, where, _), memory = bsp._port.stage(values.nbytes, to)
-    np.copyto(memory.view(values.dtype).reshape(values.shape), values)
+    where = bsp._port.stage_values(values, to)
     bsp._engine.add_staged(to, put.slot, first, where, values.nbytes)
 
 
@@ -93,8 +92,7 @@ def _add_placed(bsp: GroupState, to: int, put: Named, values: Array, site: CallS
     if bsp._engine.is_small(nbytes):
         send_buffer.describe(to, PLACED, description, 0, np.ascontiguousarray(values))
     else:
-        (_, where, _), memory = bsp._port.stage(nbytes, to)
-        np.copyto(memory.view(values.dtype).reshape(values.shape), values)
+        where = bsp._port.stage_values(values, to)
         send_buffer.describe_staged(to, STAGED_PLACED, description, 0, where, nbytes)
     bsp._engine.note_put(to, nbytes)
 

@@ -27,11 +27,10 @@ from bsplib.errors import (
     UsageError,
 )
 from bsplib.primitives.superstep import Supersteps
-from bsplib.transfers.argument_order import no_process
 from bsplib.transfers.casting import as_array
 from bsplib.transfers.messages import is_of_collective
 from bsplib.transfers.place import Array
-from bsplib.transfers.registry import Registry
+from bsplib.transfers.registry import Registry, no_process
 from bsplib.visible import text_of
 
 if TYPE_CHECKING:

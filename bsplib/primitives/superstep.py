@@ -206,14 +206,12 @@ class Supersteps:
 
     # -- memory of other processes, and for them ------------------------------------------------
 
-    def stage(self, values: Any, nbytes: int, to: int) -> int:
+    def stage(self, values: Any, to: int) -> int:
         """Stage the values of a put; return where they are, -1 where there is no memory."""
         try:
-            (_, where, _), memory = self._port.stage(nbytes, to)
+            return self._port.stage_values(values, to)
         except BspError:  # the call is checked, and tries again: its error names the line
             return -1
-        np.copyto(memory.view(values.dtype).reshape(values.shape), values)
-        return where
 
     def fetch(self, source: int, where: int, nbytes: int) -> memoryview:
         """Return what a process has staged."""

@@ -25,7 +25,6 @@ from bsplib.errors import (
     RegistrationError,
 )
 from bsplib.transfers import operations
-from bsplib.transfers.argument_order import swapped
 from bsplib.transfers.casting import as_array
 from bsplib.transfers.place import Array, line_of
 from bsplib.transfers.registry import Registration, Registry
@@ -170,7 +169,7 @@ def whole_array(operation: str, registry: Registry, place: Any, *others: Any) ->
         if registry.is_pending(place):
             raise RegistrationError(f"{operation}: the registration takes effect at the next sync")
         raise RegistrationError(
-            f"{operation}: the array is not registered{swapped(operation, registry, *others)}; "
+            f"{operation}: the array is not registered{registry.swapped(operation, *others)}; "
             f"push_reg it first (an assignment such as x = x + 1 makes a new array; write "
             f"x[:] = x + 1)"
         )

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from itertools import chain, count
 from math import prod
 from operator import itemgetter
+from reprlib import repr as short
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -391,6 +392,17 @@ class Registry:
         """Tell whether an array was pushed in this superstep."""
         return any(pushed.is_of(handle) for pushed in self._pushed.values())
 
+    def swapped(self, operation: str, *others: Any) -> str:
+        """Return a hint where another argument is registered than the one that has to be.
+
+        Args:
+            operation: name of the primitive.
+            *others: the arguments beside the one that is not registered.
+        """
+        if any(self.find(other) is not None for other in others):
+            return f", and another argument is: are they swapped? Write {_CALLS[operation]}"
+        return ""
+
     def announcement(self) -> tuple[Any, ...]:
         """Return what to announce at a global sync."""
         made = self._unannounced
@@ -554,3 +566,25 @@ def _compare_names(mine: tuple[Any, ...], theirs: tuple[Any, ...], pid: int) -> 
 def _words(operation: tuple[Any, ...]) -> str:
     name, number = operation[:2]
     return f"{name} of registration {number}" if name != "set_tagsize" else f"{name}({number})"
+
+
+# -- the order of arguments, for errors of calls that have them in another one ---------------------
+
+
+_CALLS = {
+    "put": "put(pid, src, dst)",
+    "hpput": "hpput(pid, src, dst)",
+    "get": "get(pid, src, dst)",
+    "hpget": "hpget(pid, src, dst)",
+    "put_at": "put_at(pids, indices, values, dst)",
+    "get_at": "get_at(pids, indices, src)",
+    "send": "send(pid, payload)",
+    "on": "on(pid, x)",
+}
+
+
+def no_process(operation: str, pid: Any) -> str:
+    """Return what is wrong with a pid that is no integer."""
+    text = f"an array of shape {pid.shape}" if isinstance(pid, np.ndarray) else short(pid)
+    form = f"; write {_CALLS[operation]}" if operation in _CALLS else ""
+    return f"{operation}: {text} is no process; a pid is an integer{form}"

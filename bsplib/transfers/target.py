@@ -17,7 +17,6 @@ import numpy as np
 from bsplib import call_site
 from bsplib.core.forms import are_equal, decode_dtype
 from bsplib.errors import BoundsError, DtypeError, PlaceError, RegistrationError
-from bsplib.transfers.argument_order import swapped
 from bsplib.transfers.casting import check_out
 from bsplib.transfers.descriptions import Contiguous, Selected
 from bsplib.transfers.place import (
@@ -74,7 +73,7 @@ def target_of(
 
 
 def _not_registered(operation: str, registry: Registry, place: Any, other: Any) -> Exception:
-    hint = swapped(operation, registry, other)
+    hint = registry.swapped(operation, other)
     if not isinstance(place, np.ndarray) and not registry.is_pending(place):
         if isinstance(place, np.generic | int | float | complex):
             return PlaceError(

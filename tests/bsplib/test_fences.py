@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import bsplib
-from bsplib.backends.shm import context, fences
+from bsplib.backends.shm import context, waiting
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
     ASLEEP,
@@ -34,10 +34,9 @@ from bsplib.backends.shm.control import (
     WAITED,
     WORD,
 )
-from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.waiting import futexes
+from bsplib.backends.shm.waiting import Fences, futexes
 from bsplib.core.entries import SendBuffer
 from bsplib.core.kinds import IN_BUFFER, INLINE_BYTES, KIND_SHIFT
 
@@ -102,7 +101,7 @@ class NotedWords:
 @pytest.fixture
 def ports(monkeypatch):
     """Ports of two processes, and what each of them has noted."""
-    monkeypatch.setattr(fences, "STORES_IN_ORDER", False)
+    monkeypatch.setattr(waiting, "STORES_IN_ORDER", False)
     monkeypatch.setattr(context, "Fences", NotedFences)
     first = Segment(2)
     segments = [first, Segment(2, first.descriptor)]

@@ -9,10 +9,9 @@ from typing import Any, Self
 
 from bsplib.backends.base import LeftGroup
 from bsplib.backends.shm.control import BLOCKS, OS_PID, WORD
-from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.waiting import Waiting, futexes
+from bsplib.backends.shm.waiting import Fences, Waiting, futexes
 
 
 class ProcessContext:
