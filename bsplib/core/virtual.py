@@ -277,7 +277,8 @@ class VirtualMeeting(Meeting):
 
     def _price(self, gathering: Gathering) -> int:
         if not gathering._alike:
-            return self._owner.price()
+            price: int = self._owner.price()
+            return price
         if gathering._nothing_ns < 0:
             gathering._nothing_ns = self._owner.price_of_nothing()
         return gathering._nothing_ns

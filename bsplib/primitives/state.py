@@ -50,7 +50,7 @@ def typed_as(_other: _Call) -> Callable[[Callable[..., Any]], _Call]:
     return lambda function: cast("_Call", function)
 
 
-Warn = Callable[[str, type[Warning], str, int], None]
+Warn = Callable[..., None]
 """Warns of something at a line of a file; the arguments are those of ``warnings.warn_explicit``."""
 
 
