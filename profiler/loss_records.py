@@ -72,6 +72,9 @@ _WAYS = {
 _MOST_LOOKED_AT = 32
 """Losses that are looked at, the greatest of them: each takes memory for the records of a window.
 """
+_HIDDEN = 1.5
+"""Losses at a place hide each other if to mend all saves this multiple of what each alone does.
+Where each process takes a step longer than the one before, it is 2 for the two slowest."""
 _MARKED = 0.1
 """A superstep in which it took less longer than this share of the longest time does not count."""
 
@@ -119,7 +122,7 @@ def find(callgraph: CallGraph, book: Book) -> tuple[Loss, ...]:
     found = [replace(each, mended_ns=dict(each.mended_ns)) for each in of_all.losses]
     savings = [*found, *transfers]  # those of the book are told anew for another call graph
     for whole, alone in together.items():
-        if MOST * _saved_as_others(whole) > sum(map(_saved_as_others, alone)):
+        if _saved_as_others(whole) > _HIDDEN * sum(map(_saved_as_others, alone)):
             worth = [whole, *(each for each in worth if each not in alone)]
     if book.run.samples is not None:
         worth = _joined(worth)

@@ -226,6 +226,19 @@ def test_two_delays_that_hide_each_other_are_one_sentence(tmp_path):
     assert first.as_others_s == pytest.approx(without.elapsed_s, rel=0.1)
 
 
+def staircase(bsp):
+    for _ in range(10):
+        bsp.charge(1 * MS * bsp.pid)
+        bsp.sync()
+
+
+@pytest.mark.parametrize(("nprocs", "slowest"), [(4, (3,)), (16, (14, 15))])
+def test_where_each_process_takes_a_step_longer_one_sentence_tells_all(tmp_path, nprocs, slowest):
+    (sentence,) = judged(tmp_path / "t.bsp", staircase, nprocs=nprocs).verdict.sentences
+    assert sentence.who == slowest
+    assert sentence.seconds == pytest.approx(10 * MS * (nprocs - 1) / 2)
+
+
 def behind_another(bsp):
     for _ in range(10):
         bsp.charge({1: 9, 5: 4}.get(bsp.pid, 1) * MS)
