@@ -94,9 +94,8 @@ def _left_of(learned: Learned, target: Point, point: Point) -> float:
         alone = 0.0 if settled or len({law.at(target) for law in learned.laws}) == 1 else 1.0
         times = learned.times
         return max(alone, 0.0 if times is None else _left_of(times, target, point))
-    if learned.fit is None:
-        return 0.5  # one value is better than none
     fit = learned.fit
+    assert fit is not None  # it has laws or a fit
     ranges = {name: (low, max(high, point[name])) for name, (low, high) in fit.measured.items()}
     whole, rest = (each.doublings(target)[0] for each in (fit, replace(fit, measured=ranges)))
     return math.sqrt((1 + rest**2) / (1 + whole**2))

@@ -72,7 +72,7 @@ class Learned:
         if self.laws:
             found = [max(law.at(point), 0.0) for law in self.laws]
             return BoundedValue(found[0], min(found), max(found), len(set(found)) == 1)
-        assert self.fit is not None
+        assert self.fit is not None  # it has laws or a fit
         low, high = self.fit.band(point)
         return BoundedValue(float(self.fit.predict(point)[0]), float(low[0]), float(high[0]))
 
@@ -84,7 +84,7 @@ class Learned:
             return each if often == "1" else f"({each})*({often})"
         if self.laws:
             return " or ".join(law.text for law in self.laws[:2])
-        assert self.fit is not None
+        assert self.fit is not None  # it has laws or a fit
         text = self.fit.formula.text
         for name, factor in zip(self.fit.formula.parameters, self.fit.coefficients, strict=True):
             text = text.replace(name, f"{factor:.3g}")
