@@ -26,7 +26,7 @@ from bsplib.record.libraries import Library, NoShimError
 _SHIM = Path(__file__).parent / "shim"
 _CAME_ALONG = _SHIM
 """Folder of the shims of a wheel; tests name another one."""
-_MADE_FROM = (*sorted(each.name for each in _SHIM.glob("*.[ch]")), "functions.py", "generate.py")
+_MADE_FROM = (*sorted(each.name for each in _SHIM.glob("*.[ch]")), "functions.py")
 SONAMES = {False: "libmpi.so.12", True: "libmpi.so.40"}
 """Names of the library of MPICH, which others with its interface have, too, and of Open MPI's."""
 

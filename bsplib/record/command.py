@@ -12,8 +12,7 @@ from typing import NoReturn
 
 from bsplib.output_file import TRACE, obstacle
 from bsplib.record.libraries import NoShimError
-from bsplib.record.program import run_program
-from bsplib.record.recorded_program import RecordedProgram, rank_of_environment, say
+from bsplib.record.program import RecordedProgram, rank_of_environment, run_program, say
 from bsplib.record.recorder import ShimRecorder
 
 ABOUT = """\

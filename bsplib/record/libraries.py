@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from bsplib.record.recorded_program import OF_BSPLIB
+from bsplib.record.program import OF_BSPLIB
 
 
 class NoShimError(Exception):

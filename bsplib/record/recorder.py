@@ -33,7 +33,7 @@ from typing import Any
 from bsplib.record import frames
 from bsplib.record.build import cache_folder, shim_of
 from bsplib.record.libraries import Library, NoShimError, find_library
-from bsplib.record.recorded_program import (
+from bsplib.record.program import (
     NO_CALL,
     PATIENCE_MS,
     RecordedProgram,

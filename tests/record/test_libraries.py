@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from bsplib.record import build
+from bsplib.record import build, compiler
 from bsplib.record.events import CALLS, DONE, EVENT, PART, rank_files, read_rank
-from bsplib.record.shim import functions, generate
+from bsplib.record.shim import functions
 
 from .conftest import RECORDED, run
 
@@ -26,7 +26,7 @@ def test_the_library_is_that_of_mpi4py(mpi, tmp_path):
 
 
 def test_every_call_has_one_wrapper():
-    by_hand = (generate.FOLDER / "by_hand.c").read_text(encoding="utf-8")
+    by_hand = (compiler.FOLDER / "by_hand.c").read_text(encoding="utf-8")
     assert len(set(CALLS)) == len(CALLS)
     assert all(f" MPI_{each.name}(" in by_hand for each in functions.BY_HAND)
 

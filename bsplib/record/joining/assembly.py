@@ -18,7 +18,6 @@ from bsplib.record.joining.ranks import NO_PROCESS, Ints, MpiCalls, distinct_num
 from bsplib.record.joining.steps import ALL, MESSAGES, Ends, ends_of_messages, found_ends
 from bsplib.record.joining.volumes import flows
 from bsplib.record.joining.waiting import WaitingTimes, Waits, blamed, waits_at
-from bsplib.record.joining.windows import late_targets
 from bsplib.recording.line_sampler import BY_STATE, are_between, joined_samples
 from bsplib.recording.records import (
     FROM_SYSTEM,
@@ -47,8 +46,7 @@ def assembled(calls: MpiCalls) -> Run:
     messages = matched(calls)
     ends = found_ends(calls, messages, collectives)
     laid = _Laid(calls, ends)
-    late, arrive = late_targets(calls, collectives), laid.arrive[laid.of_end]
-    waits = waits_at(calls, ends, messages, collectives, late, arrive)
+    waits = waits_at(calls, ends, messages, collectives, laid.arrive[laid.of_end])
     stretches = laid.stretches(waits)
     groups, group_of = _groups(calls, ends)
     records = _records(laid, stretches, group_of)

@@ -16,16 +16,19 @@ performance toolset architecture); who is to blame as in its search for root cau
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from bsplib.record.events import NUMBER
 from bsplib.record.joining.calls import Role
 from bsplib.record.joining.collectives import Collectives
 from bsplib.record.joining.messages import Messages
-from bsplib.record.joining.ranks import Ints, MpiCalls
+from bsplib.record.joining.ranks import Ints, MpiCalls, distinct_numbers
 from bsplib.record.joining.steps import Ends
-from bsplib.record.joining.windows import LateTargets
 
 _MOST_PROCESSES = 1000
 """Greatest number of processes through which a wait is followed."""
@@ -46,7 +49,6 @@ def waits_at(
     ends: Ends,
     messages: Messages,
     collectives: Collectives,
-    late_targets: LateTargets,
     arrive: Ints,
 ) -> Waits:
     """Return how long processes wait at the ends of their stretches.
@@ -56,7 +58,6 @@ def waits_at(
         ends: where stretches end.
         messages: all messages.
         collectives: all collectives.
-        late_targets: the calls that waited at windows.
         arrive: when the process began to wait at each end.
     """
     latest = _Latest(arrive, ends.pid)
@@ -68,8 +69,9 @@ def waits_at(
     at = np.searchsorted(ends.call, messages.arrival[late])
     latest.add(at, calls.enter[messages.send[late]], messages.source[late])
     _add_late_receivers(calls, ends, messages, latest)
-    at = np.searchsorted(ends.call, late_targets.call)
-    latest.add(at, late_targets.until, late_targets.culprit)
+    found = [*_held(calls, _windows(calls, collectives)), *_outside(calls)]
+    call, until, culprit = np.array(found, np.int64).reshape(-1, 3).T
+    latest.add(np.searchsorted(ends.call, call), until, culprit)
     leave = calls.leave[ends.call]
     return Waits(np.minimum(latest.until, leave), latest.culprit)
 
@@ -181,3 +183,86 @@ class _BlameSearch:
                 longest, most = at, lasted
             at += 1
         return longest
+
+
+# -- what windows let processes wait for ----------------------------------------------------------
+# A lock, and a call that completes what was put or got under a lock, wait for another process in
+# two cases that the records of the others show: one holds the same lock (one of the two locks
+# is exclusive) until it calls Unlock; and the one whose window it is was outside MPI, where many
+# libraries answer only inside of it.
+
+
+_CREATIONS = ("Win_create", "Win_allocate", "Win_allocate_shared", "Win_create_dynamic")
+_SHARED = 0
+"""The tag of a Lock that others can hold, too."""
+
+
+def _windows(calls: MpiCalls, collectives: Collectives) -> Ints:
+    """Return the window of each call: the number of the collective that made it; -1 for others."""
+    number = np.full(len(calls.role), -1, np.int64)
+    number[collectives.begin] = collectives.number
+    number[~np.isin(calls.call, [NUMBER[name] for name in _CREATIONS])] = -1
+    rows = np.flatnonzero(calls.request != 0)
+    local = distinct_numbers(np.stack([calls.pid[rows], calls.request[rows]]))
+    window = np.full(int(local.max(initial=-1)) + 1, -1, np.int64)
+    is_made = number[rows] >= 0
+    window[local[is_made]] = number[rows[is_made]]
+    number[rows] = window[local]
+    return number
+
+
+class _Lock(NamedTuple):
+    """A lock that a process holds for a while."""
+
+    lock: int
+    unlock: int
+    is_shared: bool
+    released: int
+    """When its Unlock began."""
+
+
+def _held(calls: MpiCalls, windows: Ints) -> Iterator[tuple[int, int, int]]:
+    """Yield the locks that were given when another process called Unlock, when, and by whom."""
+    for locks in _locks(calls, windows).values():
+        locks.sort(key=lambda each: each.released)
+        released = np.array([each.released for each in locks], np.int64)
+        for mine in locks:
+            enter, leave = int(calls.enter[mine.lock]), int(calls.leave[mine.lock])
+            first, stop = np.searchsorted(released, [enter, leave]).tolist()
+            for other in reversed(locks[first:stop]):
+                apart = calls.pid[other.lock] != calls.pid[mine.lock]
+                if apart and not (mine.is_shared and other.is_shared):
+                    yield mine.lock, other.released, int(calls.pid[other.lock])
+                    break
+
+
+def _locks(calls: MpiCalls, windows: Ints) -> dict[tuple[int, int], list[_Lock]]:
+    """Return the locks of each window, by the number of the window and the pid of the target."""
+    found = defaultdict[tuple[int, int], list[_Lock]](list)
+    opened: dict[tuple[int, int, int], int] = {}
+    is_lock = calls.call == NUMBER["Win_lock"]
+    among = (is_lock | (calls.call == NUMBER["Win_unlock"])) & (windows >= 0)
+    for call in np.flatnonzero(among).tolist():
+        window, target = int(windows[call]), int(calls.partner[call])
+        key = window, target, int(calls.pid[call])
+        if is_lock[call]:
+            opened[key] = call
+        elif (lock := opened.pop(key, None)) is not None:
+            shared = int(calls.tag[lock]) == _SHARED
+            found[window, target].append(_Lock(lock, call, shared, int(calls.enter[call])))
+    return found
+
+
+def _outside(calls: MpiCalls) -> Iterator[tuple[int, int, int]]:
+    """Yield the calls that lasted until a target outside MPI called MPI again."""
+    waiting = np.flatnonzero(calls.role == Role.TARGET)
+    for target in calls.ranks:
+        rows = waiting[(calls.partner[waiting] == target) & (calls.pid[waiting] != target)]
+        mine = slice(calls.first[target], calls.first[target + 1])
+        enter, leave = calls.enter[mine], calls.leave[mine]
+        after = np.searchsorted(enter, calls.enter[rows], side="right")
+        ended = np.append(np.iinfo(np.int64).min, leave)[after]
+        back = np.append(enter, np.iinfo(np.int64).max)[after]
+        late = (ended < calls.enter[rows]) & (back < calls.leave[rows])
+        for call, until in zip(rows[late].tolist(), back[late].tolist(), strict=True):
+            yield call, until, target

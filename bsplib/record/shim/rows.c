@@ -1,5 +1,5 @@
 /* Rows and constants of bsplib/record/events.py; a test compares the sizes. CALL_... come from
- * generate.py. */
+ * compiler.py. */
 
 struct __attribute__((packed)) event {
     uint16_t call;
