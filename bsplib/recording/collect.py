@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from bsplib.backends.members import named
 from bsplib.errors import TraceError
 from bsplib.recording.import_clock import is_import
-from bsplib.recording.lifetimes import Caller, Noted, lifetime_of
+from bsplib.recording.lifetimes import NOTED, Caller, lifetime_of
 from bsplib.recording.line_sampler import joined_samples, samples_of
 from bsplib.recording.packing import Chunk, Numbering, StoredTable, chunk_of, chunks_in
 from bsplib.recording.records import (
@@ -166,7 +166,7 @@ def _reasons_of(told: Sequence[dict[str, str]]) -> dict[str, str]:
 
 def _meta_of(told: Sequence[_AboutProcess]) -> dict[str, Any]:
     """Return what processes measured of themselves: own threads, imports and blocks."""
-    waited = [each.noted.own_threads_ns for each in told]
+    waited = [each.noted.get("own_threads_ns") for each in told]
     meta: dict[str, Any] = {}
     if any(each is not None for each in waited):
         meta["own_threads_ns"] = [each or 0 for each in waited]
@@ -189,7 +189,7 @@ class _AboutProcess:
     """What a process has told of itself."""
 
     host: Host | None = None
-    noted: Noted = field(default_factory=Noted)
+    noted: dict[str, int] = field(default_factory=dict)
     measured: dict[str, str] = field(default_factory=dict)
     samples: list[list[int]] | None = None
     sampled: list[int] = field(default_factory=list)
@@ -217,9 +217,9 @@ class _AboutProcess:
             self.blocks = dict(value)
         elif what == "noted":
             for name, moment in value.items():
-                if name not in self.noted.__dict__ or type(moment) is not int:
+                if name not in NOTED or type(moment) is not int:
                     raise ValueError(f"it noted {name} {moment}")
-                setattr(self.noted, name, moment)
+                self.noted[name] = moment
         else:
             raise ValueError(f"it told {what}")
 

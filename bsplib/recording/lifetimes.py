@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,21 +24,11 @@ _STEAL = 8
 """Position of the stolen ticks in the first line of /proc/stat; see proc(5)."""
 
 
-@dataclass
-class Noted:
-    """What a process has noted, on its own clock in ns."""
-
-    began: int | None = None
-    """Time 0 of its records."""
-    started: int | None = None
-    ready: int | None = None
-    finished: int | None = None
-    own_threads_ns: int | None = None
-    """How long its computation has waited for threads of its own."""
-
-    def relative(self, moment: int | None) -> int | None:
-        """Return a moment on the clock of the records."""
-        return None if moment is None or self.began is None else moment - self.began
+Noted = Mapping[str, int]
+"""What a process has noted by name, on its own clock in ns: one of ``NOTED``."""
+NOTED = frozenset({"began", "started", "ready", "finished", "own_threads_ns"})
+"""``began`` is time 0 of its records, ``own_threads_ns`` how long its computation has waited for
+threads of its own; the others are as in a Lifetime."""
 
 
 def stolen_ns() -> int:
@@ -93,7 +83,7 @@ def lifetime_of(
     if caller is None:
         return None
     by_process = {
-        name: [each.relative(getattr(each, name)) for each in noted]
+        name: [_relative(each, each.get(name)) for each in noted]
         for name in ("started", "ready", "finished")
     }
     if caller.is_virtual:
@@ -106,7 +96,7 @@ def lifetime_of(
         if near is None:
             return None
         moments = caller.called, caller.collected, caller.returned
-        of_caller = [near.relative(moment) for moment in moments]
+        of_caller = [_relative(near, moment) for moment in moments]
     by_caller = dict(zip(("called", "collected", "returned"), of_caller, strict=True))
     try:
         return checked({**by_process, **by_caller}, len(noted))
@@ -114,10 +104,15 @@ def lifetime_of(
         return None
 
 
+def _relative(noted: Noted, moment: int | None) -> int | None:
+    """Return a moment of the clock of a process on the clock of the records."""
+    return None if moment is None or "began" not in noted else moment - noted["began"]
+
+
 def _near(noted: Sequence[Noted], hosts: Sequence[Host | None]) -> Noted | None:
     """Return what a process on the caller's host has noted, if there is one."""
     here = platform.node()
     for each, host in zip(noted, hosts, strict=True):
-        if each.began is not None and (host is None or host.name == here):
+        if "began" in each and (host is None or host.name == here):
             return each
     return None

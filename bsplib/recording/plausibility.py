@@ -34,9 +34,6 @@ from bsplib.recording.tables import (
 )
 from bsplib.sync_kinds import Kind
 
-_TABLE = 2**16
-"""Length that a table may have in any case; a longer one only in proportion to the file."""
-
 _Numbers = NDArray[np.integer]
 
 
@@ -254,7 +251,7 @@ class _Supersteps:
         pairs = run.nprocs * self._groups
         self._numbers = None
         records = run.table("records")
-        if pairs > max(_TABLE, 2 * len(records)):
+        if pairs > 2 * len(records):  # a table takes memory in proportion to the file only
             keys = [self._keys(rows) for _, rows in records.chunks(("group", "pid"))]
             every = np.concatenate([np.empty(0, np.int64), *keys])
             found, self._numbers = np.unique(every, return_inverse=True)

@@ -224,8 +224,6 @@ def _way_out(main: Any) -> str:
 # -- the arguments of ``main`` by name: the numbers among them, and others in their place ---------
 
 
-_MOST = 100
-"""Greatest number of parameters that are kept."""
 _GREATEST = 2**53
 
 
@@ -250,7 +248,7 @@ def numbers_among(
             given |= value
         else:
             given[name] = value
-    found = {name: _number(value) for name, value in list(given.items())[:_MOST]}
+    found = {name: _number(value) for name, value in given.items()}
     return {name: number for name, number in found.items() if number is not None}
 
 
