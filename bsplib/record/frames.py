@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType, FrameType
 
 from bsplib.record.program import run_program
@@ -102,12 +102,9 @@ class Stacks:
 
     def __init__(self, write: Callable[[int, list[tuple[str, str, int, int, bool]]], None]) -> None:
         self._write = write
-        self._numbers: dict[tuple[int, ...], int] = {}
-        """Key: the places of all frames, from the innermost, as :meth:`number` computes them."""
         self._shown: dict[tuple[int, ...], int] = {}
-        """The same, with keys that have only the frames that are shown."""
-        self._outermost: FrameType | None = None
-        """The frame that runs the program, once it was met: no stack is read beyond it."""
+        """Key: the places of the frames that are shown, from the innermost: of each the sum of the
+        address of its code and of the position in it, which lies inside that object."""
         self._kinds: dict[int, int] = {}
         """_SHOWN, _HIDDEN or _OUTSIDE; key: the address of the code of a function."""
         self._codes: list[CodeType] = []
@@ -122,22 +119,10 @@ class Stacks:
             above: how many callers above this method the stack begins. The fewer frames have to be
                 shown as objects, the less time this takes.
         """
-        frame = innermost = sys._getframe(above)  # the function whose stack is numbered
-        # The key has a number for each frame: the sum of the address of its code, whose hash
-        # would take long, and of the position in it. No other frame has the same sum, since the
-        # positions lie inside the object that is at the address. What a frame is, is looked up
-        # only for a key that is new: this loop is most of what a call costs below many functions.
-        key: list[int] = []
-        outermost = self._outermost
         try:
-            while frame is not outermost:
-                key.append(id(frame.f_code) + frame.f_lasti)
-                frame = frame.f_back  # type: ignore[assignment]  # None at the outermost
-        except AttributeError:
-            pass  # of None: the program has ended, or this is a stack of another thread
-        found = tuple(key)
-        number = self._numbers.get(found)
-        return self._number_of_new(found, innermost) if number is None else number
+            return self._number_of(_places(sys._getframe(above)))
+        except Exception:  # noqa: BLE001  # the program goes on without a line
+            return -1
 
     def number_of_sample(self, places: Sequence[tuple[CodeType, int, int]]) -> int:
         """Return the number of a stack that a sampler has seen; -1 if none of it is shown.
@@ -145,6 +130,12 @@ class Stacks:
         Args:
             places: code, offset and line of each call, the innermost first.
         """
+        return self._number_of(places, is_cut=True)
+
+    def _number_of(
+        self, places: Iterable[tuple[CodeType, int, int]], *, is_cut: bool = False
+    ) -> int:
+        """Return the number of a stack; -1 where one may be cut, and has no frame that runs it."""
         shown: list[tuple[CodeType, int, int]] = []
         for code, at, line in places:
             kind = self._kinds.get(id(code))
@@ -153,35 +144,7 @@ class Stacks:
                 return self._of_shown(shown)
             if kind == _SHOWN:
                 shown.append((code, at, line))
-        return -1
-
-    def _number_of_new(self, key: tuple[int, ...], innermost: FrameType) -> int:
-        """Return the number of a stack whose key was not met before."""
-        try:
-            frames, runs = self._frames(innermost)
-            number = self._of_shown(
-                [(each.f_code, each.f_lasti, each.f_lineno or 0) for each in frames]
-            )
-        except Exception:  # noqa: BLE001  # the program goes on without a line
-            return -1
-        if runs in (None, self._outermost):  # else the key has frames that will now be left out
-            self._numbers[key] = number
-        self._outermost = runs or self._outermost
-        return number
-
-    def _frames(self, frame: FrameType | None) -> tuple[list[FrameType], FrameType | None]:
-        """Return the frames that are shown, from the innermost, and the one that runs them."""
-        frames = []
-        while frame is not None:
-            kind = self._kinds.get(id(frame.f_code))
-            if kind is None:
-                kind = self._kind_of(frame.f_code)
-            if kind == _OUTSIDE:
-                break
-            if kind == _SHOWN:
-                frames.append(frame)
-            frame = frame.f_back
-        return frames, frame
+        return -1 if is_cut else self._of_shown(shown)
 
     def _of_shown(self, frames: list[tuple[CodeType, int, int]]) -> int:
         """Return the number of these codes, with offset and line; write them if they are new."""
@@ -219,6 +182,13 @@ class Stacks:
                 or file.startswith(("<frozen importlib", *_folder_of_mpi4py()))
             )
         return hidden
+
+
+def _places(frame: FrameType | None) -> Iterator[tuple[CodeType, int, int]]:
+    """Yield code, offset and line of a frame and of those that called it."""
+    while frame is not None:
+        yield frame.f_code, frame.f_lasti, frame.f_lineno or 0
+        frame = frame.f_back
 
 
 def _folder_of_mpi4py() -> tuple[str, ...]:
