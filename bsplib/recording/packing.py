@@ -22,7 +22,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from functools import cache
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -30,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.errors import TraceError
-from bsplib.recording.tables import ROWS, ArrayTable, Columns, RunTable, constant
+from bsplib.recording.tables import ROWS, ArrayTable, Columns, RunTable, constant, values_of
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -163,55 +162,27 @@ def unpacked_columns(
     content = _content(payload, count, dtype)
     columns: _Columns = {}
     forms: dict[str, int] = {}
-    plain: dict[str, NDArray[Any]] = {}
     at = 0
     for name in dtype.names or ():
         forms[name], width, at = _read_form(content, at, count)
-        if name in _ALONE and not width:
-            if name in needed:
-                plain[name] = _equal(name, content, at, count, dtype[name])
-        elif name in needed:
+        if name in needed:
             columns[name] = _read_residues(content, at, width, count)
         at += width * count if width else _WORD
     if at != len(content):
         raise TraceError("a chunk is longer than its rows")
     _restore(columns, forms)
-    for name, column in columns.items():
-        if name in wanted:
-            plain[name] = _narrowed(name, column, dtype[name])
-    return {name: plain[name] for name in wanted}
-
-
-def _equal(
-    name: str, content: memoryview, at: int, count: int, dtype: np.dtype[Any]
-) -> NDArray[Any]:
-    """Return a column of equal values in the type of its field."""
-    value = _signed(int.from_bytes(content[at : at + _WORD], "little"))
-    least, most = _limits(dtype)
-    if not least <= value <= most:
-        raise _too_great(name)
-    return constant(value, count, dtype)
-
-
-@cache
-def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Return the least and the greatest value of a type; numpy takes long to find them."""
-    limits = np.iinfo(dtype)
-    return limits.min, limits.max
+    return {name: _narrowed(name, columns[name], dtype[name]) for name in wanted}
 
 
 def _narrowed(name: str, column: _Column, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return a column in the type of its field."""
     if dtype.itemsize == _WORD:
         return column
-    narrow = column.astype(dtype)
-    if not (narrow == column).all():
-        raise _too_great(name)
-    return narrow
-
-
-def _too_great(name: str) -> TraceError:
-    return TraceError(f"a chunk has a {name} that is too great for its field")
+    values = values_of(column)
+    narrow = values.astype(dtype)
+    if not (narrow == values).all():
+        raise TraceError(f"a chunk has a {name} that is too great for its field")
+    return constant(narrow[0], len(column), dtype) if len(narrow) < len(column) else narrow
 
 
 def _content(payload: bytes | memoryview, count: int, dtype: np.dtype[Any]) -> memoryview:
@@ -273,11 +244,6 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_USED, (*_TIMES, "comm_calls", "sub")),
 }
 """The fields without which a field cannot be restored."""
-_ALONE = frozenset(
-    {"pid", "group", "kind", "stack", "pickling", "pickled_bytes"}
-    | {"partner", "direction", "bytes", "messages"}
-)
-"""Fields that are their own residues, and of which no other one is restored."""
 
 
 def _residues(columns: _Columns) -> Iterator[tuple[int, _Column]]:
