@@ -272,24 +272,7 @@ def scan(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = None)
     (r - 1) n g + l for each stage, and up to r n g + l for one in which the last block
     has fewer processes.
     """
-    recipe = bsp._values.recipe_of("scan", op, x)
-    if recipe is None:
-        recipe, x = _new_recipe(bsp, "scan", op, x)
-    target = target_of(bsp, "scan", out)
-    try:
-        if recipe.cut:
-            result = _scan_pieces(bsp, recipe, x, range(bsp._nprocs), target)
-        elif bsp._nprocs > ONE_STAGE_MOST and recipe.fold.in_tree:
-            result = _scan_in_stages(bsp, recipe, x, x, target)
-        else:
-            stage = _to_later(bsp._pid, bsp._nprocs, bsp._pid)
-            values = bsp._values.exchanged(bsp, recipe, stage, x)
-            own = values.pop()
-            result = bsp._values.prefix(recipe, values, own, target)
-        return result if target is None else _given(bsp, recipe, target, result, out)
-    except BaseException as error:
-        bsp._note_failure(error)
-        raise
+    return _prefixed(bsp, "scan", x, op, out, inclusive=True)
 
 
 def _scan_in_stages(
@@ -365,21 +348,33 @@ def exscan(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = Non
     2 (p - 1)/p n g + 2 l and (p - 1)/p n of computation in two;
     as for :meth:`allreduce` in stages.
     """
-    recipe = bsp._values.recipe_of("exscan", op, x)
+    return _prefixed(bsp, "exscan", x, op, out, inclusive=False)
+
+
+def _prefixed(
+    bsp: GroupState, operation: str, x: Any, op: Any, out: Array | None, *, inclusive: bool
+) -> Any:
+    """Return the prefix of this process, with its own value or without it."""
+    recipe = bsp._values.recipe_of(operation, op, x)
     if recipe is None:
-        recipe, x = _new_recipe(bsp, "exscan", op, x)
-    target = target_of(bsp, "exscan", out)
-    if bsp._pid == 0:  # x may be the array for the result
+        recipe, x = _new_recipe(bsp, operation, op, x)
+    target = target_of(bsp, operation, out)
+    pid, nprocs = bsp._pid, bsp._nprocs
+    is_first = pid == 0 and not inclusive
+    if is_first:  # x may be the array for the result
         identity = operations.identity(recipe.fold.ufunc, x) if recipe.fold.ufunc else None
     try:
         if recipe.cut:
-            result = _scan_pieces(bsp, recipe, x, range(1, bsp._nprocs), target)
-        elif bsp._nprocs > ONE_STAGE_MOST and recipe.fold.in_tree:
-            result = _scan_in_stages(bsp, recipe, x, None, target)
+            receivers = range(0 if inclusive else 1, nprocs)
+            result = _scan_pieces(bsp, recipe, x, receivers, target)
+        elif nprocs > ONE_STAGE_MOST and recipe.fold.in_tree:
+            result = _scan_in_stages(bsp, recipe, x, x if inclusive else None, target)
         else:
-            before = bsp._values.exchanged(bsp, recipe, _to_later(bsp._pid, bsp._nprocs, -1), x)
-            result = bsp._values.prefix(recipe, before, None, target)
-        if bsp._pid == 0:
+            stage = _to_later(pid, nprocs, pid if inclusive else -1)
+            values = bsp._values.exchanged(bsp, recipe, stage, x)
+            own = values.pop() if inclusive else None
+            result = bsp._values.prefix(recipe, values, own, target)
+        if is_first:
             result = identity
         if target is None or result is None:
             return result
