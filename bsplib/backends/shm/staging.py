@@ -126,15 +126,10 @@ class Leases:
     def all_have_met(self) -> None:
         """End the leases of earlier supersteps: all processes have come to this sync."""
         superstep = self._meeting.superstep
-        still = []
-        for lease in self.leases:  # one pass, since this is part of every long superstep
-            if lease.last_read < superstep:
-                self._give_back(lease.blocks)
-            elif lease.last_read == _NOT_YET:
-                still.append(lease._replace(last_read=superstep))
-            else:
-                still.append(lease)
-        self.leases[:] = still
+        self._end(lambda lease: lease.last_read < superstep)
+        self.leases[:] = [
+            lease._replace(last_read=min(lease.last_read, superstep)) for lease in self.leases
+        ]
 
     def close(self) -> None:
         """Leave the group: the others may read what this process has posted until they leave.
