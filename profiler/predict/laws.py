@@ -281,14 +281,8 @@ def _shown(term: CountedTerm, sample: _Sample) -> bool:
     function = term.parts[1]
     if not function or function in _OF_BLOCKS:
         return True
-    return _values_of(function, tuple(sample.values[PROCESSES].tolist())) >= LEAST_VALUES
-
-
-@functools.lru_cache(maxsize=1024)
-def _values_of(function: str, processes: tuple[float, ...]) -> int:
-    """Return how many values a function of p has; of one of a grid, how many the rows have."""
-    text = "grid_rows(p)" if "grid" in function or "sqrt(" in function else function
-    return len(set(column(text, {PROCESSES: np.array(processes)}).tolist()))
+    shape = "grid_rows(p)" if "grid" in function or "sqrt(" in function else function
+    return len(np.unique(column(shape, {PROCESSES: sample.values[PROCESSES]}))) >= LEAST_VALUES
 
 
 def _told_apart(terms: Sequence[CountedTerm], factors: Sequence[Fraction], sample: _Sample) -> bool:
