@@ -66,6 +66,8 @@ if TYPE_CHECKING:
 
 LOST = (parts.IMBALANCE, parts.TRANSFER_IMBALANCE, parts.BLOCKED, parts.CORE)
 """The parts of the account that are loss."""
+IS_LOST = np.isin(np.arange(len(PARTS)), LOST)
+"""The same as a mark for each part."""
 
 _BEFORE_ARRIVAL = (parts.IMBALANCE, parts.TRANSFER_IMBALANCE, parts.BLOCKED, parts.CORE)
 _AFTER_RELEASE = (parts.TRANSFER_IMBALANCE, parts.LATENCY, parts.BLOCKED, parts.CORE)
@@ -106,7 +108,7 @@ class RootRows(NamedTuple):
     @property
     def is_lost(self) -> Bools:
         """Marks what is lost somewhere in the run, or the range of supersteps."""
-        found: Bools = np.isin(self.part, LOST) & (self.origin >= 0)
+        found: Bools = IS_LOST[self.part] & (self.origin >= 0)
         return found
 
 
@@ -307,8 +309,13 @@ class RootSums:
         )
         self.end_ns = int(records["end"].max(initial=self.end_ns))
         lost = booked.lost
+        by_part = SumsByKey(1)
         place = (lost.origin - BEFORE) * self._nprocs + lost.pid
-        self._roots.add(place, (lost.ns * (lost.part == part) for part in range(len(PARTS))))
+        by_part.add(place * len(PARTS) + lost.part, lost.ns[None])
+        place, part = np.divmod(by_part.keys, len(PARTS))
+        sums = np.zeros((len(PARTS), len(part)), np.int64)
+        sums[part, np.arange(len(part))] = by_part.sums[0]
+        self._roots.add(place, sums)
         self._add_worst(lost, booked.open_from)
 
     def _add_worst(self, lost: RootRows, open_from: int) -> None:

@@ -26,7 +26,7 @@ from bsplib.profiler import account as parts
 from bsplib.profiler import window as window_module
 from bsplib.profiler._steps import root_steps_of
 from bsplib.profiler.account import PARTS
-from bsplib.profiler.book import LOST
+from bsplib.profiler.book import IS_LOST
 from bsplib.profiler.costs import by_superstep, h_relation
 
 if TYPE_CHECKING:
@@ -360,7 +360,7 @@ def _lost(booked: BookedWindow) -> _Losses:
     """Return what is lost while idle, by moving less than another process, and by oneself."""
     account, own, shares = booked.account, booked.own, booked.shares
     _, _, pid, part = booked.roots_of(slice(None))
-    idle = np.flatnonzero(np.isin(part, LOST))
+    idle = np.flatnonzero(IS_LOST[part])
     uneven = np.flatnonzero(own[parts.TRANSFER_IMBALANCE])
     leader = np.zeros(0, np.int64)
     if len(uneven):
