@@ -117,6 +117,12 @@ class TableBySuperstep(BySuperstep):
         """Return the value of process 0 in each superstep; there is none before."""
         return values[: self.steps]
 
+    def last_records(self) -> Ints:
+        """Return the last record of each process."""
+        first = self.before * self.nprocs
+        at_end = np.arange(1, self.nprocs + 1) * self.steps - 1
+        return first + at_end if self.steps else np.arange(self.nprocs)
+
     def add_from_preceding(self, sums: Numbers, values: Numbers, at_first: Numbers) -> None:
         """Add to each record the value of the one before it of its process.
 

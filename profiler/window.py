@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from bsplib.errors import UsageError
+from bsplib.profiler._by_step import TableBySuperstep
 from bsplib.profiler.costs import (
     GROUPS,
+    by_superstep,
     computation_ns,
     group_columns,
     h_relation,
@@ -207,18 +209,21 @@ class _Halo(NamedTuple):
 
 def _halo_after(run: Run, records: Columns, traffic: Columns) -> _Halo:
     """Return the last root supersteps of all processes, with their records and traffic."""
-    root = np.flatnonzero(records["group"] == 0)
-    superstep = records["superstep"][root]
-    last = np.full(run.nprocs, -1, np.int64)
-    np.maximum.at(last, records["pid"][root], superstep)
-    steps = np.unique(last[last >= 0])
-    rows = root[np.isin(superstep, steps)]
+    if isinstance(by := by_superstep(run), TableBySuperstep):
+        rows, count = by.last_records(), 1
+    else:
+        root = np.flatnonzero(records["group"] == 0)
+        superstep = records["superstep"][root]
+        last = np.full(run.nprocs, -1, np.int64)
+        np.maximum.at(last, records["pid"][root], superstep)
+        steps = np.unique(last[last >= 0])
+        rows, count = root[np.isin(superstep, steps)], len(steps)
     if len(traffic):
         place = np.full(len(records), -1, np.int64)
         place[rows] = np.arange(len(rows))
         traffic = traffic[np.flatnonzero(place[traffic["record"]] >= 0)]
         traffic.fields["record"] = place[traffic["record"]]
-    return _Halo(records[rows], traffic, len(steps))
+    return _Halo(records[rows], traffic, count)
 
 
 def _no_traffic() -> Columns:
