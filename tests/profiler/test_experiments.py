@@ -163,7 +163,7 @@ def test_of_the_matrix_initialisation_only_the_coefficient_of_memory_changes(noi
     """Table 2 of Gonzalez et al.: A0 and A1 hold everywhere, A2 on both sides of C0."""
     found = fit_formula("A[0] + A[1]*N + A[2]*N**2", {"N": SIZES}, initialisation(noise))
     assert found.breaks == (f"N > {SIZES[SIZES <= 256][-1]:g}",)
-    assert "A[3]*(N ** 2)*above(N, " in found.formula.text
+    assert "A[3]*(N**2)*above(N, " in found.formula.text
     _, _, near, more = found.coefficients[:4]
     assert near == pytest.approx(1e-9, rel=max(5 * noise, 1e-6))
     assert near + more == pytest.approx(4e-9, rel=max(5 * noise, 1e-6))
