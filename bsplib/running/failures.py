@@ -48,7 +48,11 @@ class Failure(NamedTuple):
     line: str = ""
     """File and line at which it was raised; empty where that is not known."""
     traceback: str = ""
-    failed = True
+
+    @property
+    def failed(self) -> bool:
+        """True: the process did not return."""
+        return True
 
     def rank(self) -> tuple[int, bool, int]:
         """Return the sort key: the run raises the failure for which it is lowest.
@@ -63,7 +67,11 @@ class Halt(NamedTuple):
     """Where a process waited when the run ended because of another one."""
 
     line: str
-    failed = False  # another process has
+
+    @property
+    def failed(self) -> bool:
+        """False: another process has failed."""
+        return False
 
 
 def failure_of(error: BaseException, pid: int, superstep: int) -> Failure:

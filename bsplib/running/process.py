@@ -29,7 +29,11 @@ class Returned(NamedTuple):
     """How ``main`` ended where it returned."""
 
     value: Any
-    failed = False
+
+    @property
+    def failed(self) -> bool:
+        """False: ``main`` returned."""
+        return False
 
 
 def make_group(conditions: Conditions, port: Port) -> Group | None:

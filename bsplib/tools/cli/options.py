@@ -87,7 +87,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 """Type of an argument or option that names a folder."""
 
 
-class Backend(click.ParamType):
+class Backend(click.types.StringParamType):
     """Type of an option that names a backend: one of bsplib, or of another distribution."""
 
     name = "backend"
