@@ -58,6 +58,8 @@ class Learned:
     fit: Fit | None = None
     times: Learned | None = None
     """How often the laws count, such as the passages of a loop that depend on the data."""
+    whole: bool = False
+    """Whether it is a whole number: a law such as a root may give others between those of runs."""
 
     def at(self, point: Mapping[str, float]) -> BoundedValue:
         """Return the value at a point, and its limits."""
@@ -71,7 +73,10 @@ class Learned:
             )
         if self.laws:
             found = [max(law.at(point), 0.0) for law in self.laws]
-            return BoundedValue(found[0], min(found), max(found), len(set(found)) == 1)
+            low, high = min(found), max(found)
+            if self.whole:
+                low, high = math.floor(low + 1e-9), math.ceil(high - 1e-9)
+            return BoundedValue(found[0], low, high, low == high)
         assert self.fit is not None  # it has laws or a fit
         low, high = self.fit.band(point)
         return BoundedValue(float(self.fit.predict(point)[0]), float(low[0]), float(high[0]))
@@ -279,7 +284,7 @@ class _Learner:
     def _counted(self, rows: Sequence[Quantities], name: str, chain: Chain) -> Learned:
         counts = np.array([getattr(row, name) for row in rows])
         laws = laws_of(self._values, counts, inside=chain in self._program.inside)
-        return Learned(laws) if laws else self._unknown(counts, counts > 0)
+        return Learned(laws, whole=True) if laws else self._unknown(counts, counts > 0)
 
     def _per_step(
         self, rows: Sequence[Quantities], name: str, steps: Learned, chain: Chain

@@ -207,6 +207,12 @@ def test_a_collective_of_sub_groups_keeps_its_known_form_and_two_values_no_narro
 
 
 @pytest.mark.lengthy
+def test_supersteps_are_whole_also_where_their_law_is_a_root():
+    found = Learned((Law("sqrt(n)", 3),), whole=True)
+    assert found.at({"n": 144.0}) == (12.0, 12, 12, True)
+    assert found.at({"n": 150.0})[1:] == (12, 13, False)
+
+
 def test_a_centre_without_supersteps_takes_no_time(model_of):
     model = model_of("branches")
     there = predict_run(model, 2, {"n": 256})
