@@ -291,7 +291,7 @@ def test_a_folder_is_no_script(ask, tmp_path):
 def test_a_backend_that_is_not_there_is_an_error(ask, program):
     result = ask("run", "--backend", "pigeon", program)
     assert result.exit_code == 2
-    assert "'pigeon' is not one of" in one_sentence(result)
+    assert "there is no backend 'pigeon'; choose one of shm, sim" in one_sentence(result)
 
 
 # -- bsp report -----------------------------------------------------------------------------------
