@@ -113,19 +113,23 @@ class Account:
             (``bsplib.recording.trace.read_trace``).
         rates: what a byte and a superstep cost. At other rates the sum is the same, and
             transfers, latency and what is not explained are divided differently.
-        halo: number of records that belong to the window before. They are at the beginning.
+        before: positions in the whole run of the records that belong to the window before, its
+            halo. They are at the beginning.
         position: of the other records in the whole run.
 
     Raises:
         TraceError: the records of a process overlap.
     """
 
-    def __init__(self, run: Run, rates: Rates, halo: int = 0, position: Ints | None = None) -> None:
+    def __init__(
+        self, run: Run, rates: Rates, before: Ints | None = None, position: Ints | None = None
+    ) -> None:
         self.run = run = _ended_together(run)
         """The run, or its part in the window; see :func:`_ended_together`."""
         self.rates = rates
-        self.halo = halo
         self.position = np.arange(len(run.records)) if position is None else position
+        self.position_of_halo = self.position[:0] if before is None else before
+        self.halo = len(self.position_of_halo)
         by = by_superstep(run)
         self.step = by.of_record
         """For each record the number of its superstep."""

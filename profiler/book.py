@@ -452,7 +452,7 @@ class Book:
 
     def _accounts(self, first: int, last: int | None) -> Iterator[tuple[RunWindow, Account]]:
         return ahead(
-            (window, Account(window.run, self.rates, window.halo, window.position))
+            (window, Account(window.run, self.rates, window.before, window.position))
             for window in windows(self.whole_run, first, last)
         )
 

@@ -57,12 +57,18 @@ class RunWindow(NamedTuple):
 
     run: Run
     """The whole run with these records only, as columns; first those of the halo."""
-    halo: int
-    """Number of records before the window: the last root supersteps of all processes."""
+    before: Ints
+    """Positions in the whole run of the records before the window, its halo: those of the last root
+    supersteps of all processes."""
     halo_steps: int
     """Number of these supersteps."""
     position: Ints
-    """Positions in the whole run of the records, without those of the halo."""
+    """Positions in the whole run of the other records."""
+
+    @property
+    def halo(self) -> int:
+        """Number of records of the halo."""
+        return len(self.before)
 
     @property
     def fresh(self) -> slice:
@@ -157,13 +163,14 @@ def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWi
         position, records = reader.records(low, end, halo)
         if len(position) == 0:
             continue
-        traffic, before = reader.traffic(position, halo), len(records) - len(position)
-        waits = _waits_in(run, position, before)
+        traffic = reader.traffic(position, halo)
+        before = halo.position if halo else position[:0]
+        waits = _waits_in(run, position, len(before))
         tables = cast("Any", {"records": records, "traffic": traffic})
         part = replace(run, **tables, waits=waits)
         part.derived.update(shared)
         window = RunWindow(part, before, halo.steps if halo else 0, position)
-        halo = _halo_after(part, records, traffic)
+        halo = _halo_after(part, np.append(before, position), records, traffic)
         if low >= first:
             yield window
 
@@ -202,12 +209,13 @@ def _waits_in(run: Run, position: Ints, halo: int) -> Rows | None:
 class _Halo(NamedTuple):
     """What the next window has of those before."""
 
+    position: Ints
     records: Columns
     traffic: Columns
     steps: int
 
 
-def _halo_after(run: Run, records: Columns, traffic: Columns) -> _Halo:
+def _halo_after(run: Run, position: Ints, records: Columns, traffic: Columns) -> _Halo:
     """Return the last root supersteps of all processes, with their records and traffic."""
     if isinstance(by := by_superstep(run), TableBySuperstep):
         rows, count = by.last_records(), 1
@@ -223,7 +231,7 @@ def _halo_after(run: Run, records: Columns, traffic: Columns) -> _Halo:
         place[rows] = np.arange(len(rows))
         traffic = traffic[np.flatnonzero(place[traffic["record"]] >= 0)]
         traffic.fields["record"] = place[traffic["record"]]
-    return _Halo(records[rows], traffic, count)
+    return _Halo(position[rows], records[rows], traffic, count)
 
 
 def _no_traffic() -> Columns:
