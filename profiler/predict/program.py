@@ -78,8 +78,8 @@ class Learned:
                 low, high = math.floor(low + 1e-9), math.ceil(high - 1e-9)
             return BoundedValue(found[0], low, high, low == high)
         assert self.fit is not None  # it has laws or a fit
-        low, high = self.fit.band(point)
-        return BoundedValue(float(self.fit.predict(point)[0]), float(low[0]), float(high[0]))
+        (low,), (high,) = self.fit.band(point)
+        return BoundedValue(float(self.fit.predict(point)[0]), float(low), float(high))
 
     @property
     def text(self) -> str:
