@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from bsplib.profiler.kinds import BLOCKED, CORE, FAN_IN, FIXED, STEPS
+from bsplib.profiler.kinds import BLOCKED, CORE, FAN_IN, FIXED, MESSAGES
 
 PROGRAM = Path(__file__).with_name("faults.py")
 
@@ -23,7 +23,7 @@ FAULTS = {
     "late_sender": Expected(FIXED, (1,), "late sender"),
     "late_receiver": Expected(FIXED, (1,), "late receiver"),
     "fan_in": Expected(FAN_IN, (0,), "fan-in"),
-    "small_messages": Expected(STEPS, (), "too many small messages"),
+    "small_messages": Expected(MESSAGES, (), "too many small messages"),
     "core": Expected(CORE, (), "waiting for one of"),
     "sleep": Expected(BLOCKED, (1,), "blocked"),
 }
