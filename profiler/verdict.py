@@ -72,10 +72,11 @@ def judge(callgraph: CallGraph, book: Book, losses: Sequence[Loss]) -> Verdict:
         return Verdict(True, (_about(book, BALANCED, NOTHING),))
     lost = [each for each in losses if each.is_lost and each.ns >= least_ns(book)]
     saving = [loss for loss in lost if _tells_remedy(loss, book)]
-    lost = sorted(saving or lost, key=lambda loss: (-min(loss.gain_s, loss.seconds), -loss.ns))
+    lost = sorted(saving or lost, key=_by_gain)
     savings = [each for each in losses if not each.is_lost]
     lost = lost[: MOST_SENTENCES - bool(savings)]
-    told = [*lost, *savings[: MOST_SENTENCES - len(lost)]] or [_about_the_run(callgraph, book)]
+    told = sorted([*lost, *savings[: MOST_SENTENCES - len(lost)]], key=_by_gain)
+    told = told or [_about_the_run(callgraph, book)]
     rest, short = _rest(book, lost), None
     ends = book.whole()["ends"] - sum(each.ns for each in savings if each.part == "ends")
     whole = book.elapsed_ns * book.run.nprocs
@@ -84,6 +85,11 @@ def judge(callgraph: CallGraph, book: Book, losses: Sequence[Loss]) -> Verdict:
         where = f"{fmt.seconds(main_s)} of {fmt.seconds(elapsed_s)} are in main"
         short = _about(book, SHORT, f"The run is too short to judge: {where}.", in_main_ns(book))
     return Verdict(told[0].kind == BALANCED, tuple(told), rest, short)
+
+
+def _by_gain(loss: Loss) -> tuple[float, int]:
+    """Return a key by which what saves most when it is mended comes first."""
+    return -min(loss.gain_s, loss.seconds), -loss.ns
 
 
 def _about(book: Book, kind: str, text: str, ns: int = 0, node: str | None = None) -> Loss:

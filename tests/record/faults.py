@@ -16,7 +16,7 @@ from mpi4py import MPI
 WORLD = MPI.COMM_WORLD
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 10
 LONG_S, SHORT_S = 0.03, 0.003
-MESSAGES = 1000
+MESSAGES = 2000
 """In a round, where they are too many: on a fast MPI the program is in Python most of the time."""
 
 
