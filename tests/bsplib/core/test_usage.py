@@ -97,14 +97,15 @@ def test_a_call_that_is_asleep_for_a_part_of_its_time_has_the_cpu_time_of_the_re
 
 
 def test_computation_before_a_call_that_sleeps_keeps_its_cpu_time(recorded):
-    compute(3 * MS)
-    began = time.perf_counter_ns()
-    time.sleep(0.02)
-    recorded.end(Kind.END, calls_ns=time.perf_counter_ns() - began)
-    (record,) = recorded.records
-    # Where it was ready without a core, too, that time and the computation share the CPU time.
-    waited = max(record["comp_ready"], 0) + max(record["comm_ready"], 0)
-    assert record["comp_cpu"] >= 2.5 * MS * 3 * MS / (3 * MS + waited)
+    for _ in range(50):  # until no other program takes the core meanwhile
+        compute(3 * MS)
+        began = time.perf_counter_ns()
+        time.sleep(0.02)
+        recorded.end(calls_ns=time.perf_counter_ns() - began)
+        record = recorded.records[-1]
+        if max(record["comp_ready"], 0) + max(record["comm_ready"], 0) < 0.1 * MS:
+            break
+    assert record["comp_cpu"] >= 2.5 * MS
 
 
 def test_computation_that_sleeps_before_a_call_keeps_its_time_asleep(recorded):
