@@ -234,6 +234,7 @@ def test_an_error_of_a_builtin_function_is_said_to_be_in_the_loop(mapped):
 
 
 @pytest.mark.real_processes
+@pytest.mark.not_on_mpi("a deadline ends all ranks, and each tells where it is")
 @pytest.mark.procs(2)
 def test_where_processes_are_in_the_loop_is_told_where_no_line_of_the_program_is(mapped):
     with pytest.raises(bsplib.RunTimeoutError, match=r"2 +in map +computing$"):

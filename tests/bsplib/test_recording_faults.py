@@ -431,6 +431,7 @@ def _hangup_not_ignored():
     signal.signal(signal.SIGHUP, before)
 
 
+@pytest.mark.not_on_mpi("mpi/test_faults.py has the tests of ranks")
 @pytest.mark.usefixtures("_hangup_not_ignored")
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP"])
 def test_the_records_of_a_killed_program_make_a_trace(endless, backend, tmp_path, name):
