@@ -386,16 +386,16 @@ def _number(frames: list[Any], stacks: dict[Stack, int]) -> int:
 
 
 def first_half(run: Run) -> Run:
-    """Return a run without the second half of its time; if no time passed, without any record.
+    """Return a run without the later half of its records; of those that end together, all or none.
 
     Groups without records are left out, too: a program that opens very many groups
     makes a trace that is too long to be read.
     """
-    records = run.records
-    middle = (int(records["start"].min()) + int(records["end"].max())) // 2 if len(records) else 0
-    early = records["end"] <= middle
-    if early.all():  # no time passed in the run
-        early[:] = False
+    ends = run.records["end"]
+    middle = np.median(ends) if len(ends) else 0
+    early = ends <= middle
+    if early.all():  # more than half of the records end last, all at the same time
+        early = ends < middle
     whole = replace(run, complete=False)
     return _without_empty_groups(_keep_whole(_keep(whole, early)))
 

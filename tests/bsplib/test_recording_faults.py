@@ -314,6 +314,7 @@ def test_stacks_whose_json_is_too_long_lose_their_middle(record, monkeypatch):
 @pytest.mark.procs(3)
 def test_a_trace_with_too_many_groups_keeps_the_beginning_of_the_run(run, tmp_path, monkeypatch):
     def main(bsp):
+        time.sleep(0.05)  # however long the first superstep takes, the next ones stay
         for _ in range(60):
             with bsp.split(0 if bsp.pid != 1 else 1) as pair, pair.partition([1, pair.nprocs]):
                 pass
@@ -327,8 +328,8 @@ def test_a_trace_with_too_many_groups_keeps_the_beginning_of_the_run(run, tmp_pa
     (recorded,) = read_trace(tmp_path / TRACE).runs
     assert not recorded.complete
     assert "left out" in recorded.meta["error"]
-    assert 3 < len(recorded.groups) < len(whole.groups) / 2
-    assert 9 < len(recorded.records) < len(whole.records) / 2
+    assert len(whole.groups) / 8 < len(recorded.groups) < len(whole.groups) / 2
+    assert len(whole.records) / 8 < len(recorded.records) < len(whole.records) / 2
     members = {group.members for group in recorded.groups}
     assert members <= {group.members for group in whole.groups}
 
