@@ -127,29 +127,22 @@ def _equal_pairs(encoding: Encoding, left: Keys, right: Keys) -> Pairs:
 
     Cost: w = O(left + right + pairs), with one random access each.
     """
-    if encoding.is_dense(len(left) + len(right)):
-        table = np.full(encoding.span, -1, np.intp)
-        table[right] = np.arange(len(right))
-        if np.array_equal(table[right], np.arange(len(right))):  # no key stands twice there
-            return _single(table[left])
-        span = encoding.span
-    else:
+    span = encoding.span
+    if not encoding.is_dense(len(left) + len(right)):
         numbers = KeyNumbers()
         right = numbers.number(right.astype(np.uint64, copy=False))
-        left = numbers.find(left.astype(np.uint64, copy=False))
+        left = numbers.find(left.astype(np.uint64, copy=False))  # -1, the last place, for none
         span = numbers.count
-        if span == len(right):  # the number of a key is its row there
-            return _single(left)
-    counts = np.bincount(right, minlength=span + 1)  # the last is 0: that of a key without number
+    counts = np.bincount(right, minlength=span + 1)
+    if counts.max() <= 1:  # each row of the left side has one partner, or none: -1
+        table = np.full(span + 1, -1, np.intp)
+        table[right] = np.arange(len(right))
+        found = table[left]
+        hit = np.flatnonzero(found >= 0)
+        return hit, found[hit]
     starts = np.cumsum(counts) - counts
     order = np.argsort(right, kind="stable")
     return np.repeat(np.arange(len(left)), counts[left]), order[runs(starts[left], counts[left])]
-
-
-def _single(found: Rows) -> Pairs:
-    """Return the pairs of rows that have one partner, or none: -1."""
-    hit = np.flatnonzero(found >= 0)
-    return hit, found[hit]
 
 
 def runs(starts: Rows, counts: Rows) -> Rows:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
 from bsplib.apps.sql.keys import owners
-from bsplib.apps.sql.relation import Column, Relation, stacked
+from bsplib.apps.sql.relation import Column, Mask, Relation, Values, stacked
 from bsplib.apps.work import charge_values
 
 Parts = Sequence[Relation]
@@ -61,8 +60,7 @@ def by_bounds(relation: Relation, bounds: Sequence[int]) -> Parts:
 def exchange(bsp: bsplib.Group, *outgoing: Parts) -> list[Relation]:
     """Send each process its parts of one or more relations, and return the received rows.
 
-    Every column is a message, and so is the mask of a column with NULLs; for no rows no
-    message is sent.
+    All columns for a process are one message; for no rows no message is sent.
 
     Args:
         bsp: the group.
@@ -77,59 +75,26 @@ def exchange(bsp: bsplib.Group, *outgoing: Parts) -> list[Relation]:
     Cost: h = the bytes of the columns, one byte for each value of a column with NULLs;
         w = O(rows that come).
     """
-    slots = [slot for number, parts in enumerate(outgoing) for slot in _slots(number, parts[0])]
     for pid in [*range(bsp.pid + 1, bsp.nprocs), *range(bsp.pid)]:
-        _send(bsp, pid, [parts[pid] for parts in outgoing], slots)
+        parts = [each[pid] for each in outgoing]
+        if any(part.rows for part in parts):
+            # Without words, which all processes have.
+            arrays = [[(c.values, c.valid) for c in part.columns.values()] for part in parts]
+            bsp.send(pid, arrays)
     bsp.sync()
-    come: dict[tuple[int, int], _Arrays] = {}
-    while (message := bsp.hpmove()) is not None:
-        source, place = divmod(message[0], len(slots))
-        number, name, is_mask = slots[place]
-        come.setdefault((number, source), {})[name, is_mask] = message[1]
-    received = [_received(bsp, number, parts, come) for number, parts in enumerate(outgoing)]
+    own = [parts[bsp.pid] for parts in outgoing]
+    come = {bsp.pid: own}
+    for source, _, arrays in bsp.messages():
+        come[source] = [_rows(*pair) for pair in zip(arrays, own, strict=True)]
+    received = [stacked(rows) for rows in zip(*(come[pid] for pid in sorted(come)), strict=True)]
     charge_values(bsp, sum(relation.values for relation in received))
     return received
 
 
-_Slot = tuple[int, str, bool]
-"""Number of a relation, a column of it, and whether it is its mask."""
-_Arrays = dict[tuple[str, bool], NDArray[Any]]
-
-
-def _slots(number: int, like: Relation) -> list[_Slot]:
-    return [(number, name, is_mask) for name in like.columns for is_mask in (False, True)]
-
-
-def _send(bsp: bsplib.Group, pid: int, parts: Sequence[Relation], slots: Sequence[_Slot]) -> None:
-    """Send what goes to one process; the tags say from whom, and into which slot."""
-    for place, (number, name, is_mask) in enumerate(slots):
-        column = parts[number][name]
-        array = column.valid if is_mask else column.values
-        if array is not None and len(array):
-            bsp.send(pid, array, bsp.pid * len(slots) + place)
-
-
-def _received(
-    bsp: bsplib.Group, number: int, parts: Parts, come: Mapping[tuple[int, int], _Arrays]
-) -> Relation:
-    """Put together the rows of all sources, this process among them."""
-    own = parts[bsp.pid]
-    found = [
-        own if pid == bsp.pid else _viewed(come[number, pid], own)
-        for pid in range(bsp.nprocs)
-        if pid == bsp.pid or (number, pid) in come
-    ]
-    return stacked(found)
-
-
-def _viewed(arrays: _Arrays, like: Relation) -> Relation:
-    """Return the rows of one source, as views until the next sync."""
-    return Relation(
-        {
-            name: Column(arrays[name, False], arrays.get((name, True)), column.words)
-            for name, column in like.columns.items()
-        }
-    )
+def _rows(arrays: Sequence[tuple[Values, Mask | None]], like: Relation) -> Relation:
+    """Return the rows of one source, whose columns are those of ``like``."""
+    pairs = zip(arrays, like.columns.items(), strict=True)
+    return Relation({name: Column(*array, column.words) for array, (name, column) in pairs})
 
 
 def rebalance(

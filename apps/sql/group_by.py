@@ -60,8 +60,7 @@ def group_by(
     Supersteps: 2 by owner; by sort 5, and those of the sample sort.
     Cost: by owner w = O(n/p), about twice as much where the keys are not dense; h = 4 or 8
         bytes for the key and 8 for each sum, of each group that this process has a row of,
-        (p - 1)/p of them. By sort that of the sample sort, with records of the key and the
-        columns that are added up.
+        (p - 1)/p of them. By sort that of the sample sort, with records of the key and a row.
     """
     for each in summed:
         relation.numbers(each)
@@ -110,18 +109,15 @@ def _added(
         numbers = KeyNumbers()
         sums = _sums(lambda rows: numbers.number(_as_words(keys(rows))), count, count, relation)
         return _as_rows(numbers.keys().astype(encoding.dtype), sums, slice(numbers.count))
-    # A sum of numbers above 0 shows which keys have a row; without one, they are marked.
-    shows = next((name for name, column in relation.columns.items() if _is_positive(column)), None)
-    marks = np.zeros(encoding.span if shows is None else 0, bool)
+    marks = np.zeros(encoding.span, bool)
 
     def numbered(rows: slice) -> Numbers:
         found = keys(rows).astype(np.int64, copy=False)
-        if shows is None:
-            marks[found] = True
+        marks[found] = True
         return found
 
     sums = _sums(numbered, count, encoding.span, relation)
-    there = np.flatnonzero(marks if shows is None else sums[shows].values > 0)
+    there = np.flatnonzero(marks)
     return _as_rows(there.astype(encoding.dtype), sums, there)
 
 
@@ -208,12 +204,6 @@ def _fits(column: Column) -> bool:
     return max(-int(values.min()), int(values.max())) < 2**63 // len(values)
 
 
-def _is_positive(column: Column) -> bool:
-    """Tell whether every sum of some of the values is above 0."""
-    is_whole = column.valid is None and column.kind == "integer" and _fits(column)
-    return is_whole and bool(column.values.min(initial=1) > 0)
-
-
 # -- groups by a sort -----------------------------------------------------------------------------
 
 
@@ -227,18 +217,16 @@ def _sorted(
 ) -> Relation:
     """Add up the rows of all processes by sorting them.
 
-    Every row is sent, however many rows of its group a process has. The method by owner
-    is cheaper, and does not sort.
+    Every row is sent, whole, as in the paper, however many rows of its group a process has. The
+    method by owner is cheaper, and does not sort.
 
     Returns:
         The groups that begin on this process, in order, with their keys.
 
     Supersteps: 4, and those of the sample sort.
-    Cost: h of the sample sort, with records of the key and the columns that are
-        added up, or of whole rows; then p groups.
+    Cost: h of the sample sort, with records of the key and a row; then p groups.
     """
-    needed = relation if how.whole_rows else relation.only(summed)
-    keys, rows = sort_rows(bsp, encoding.keys(relation[name]), needed, how)
+    keys, rows = sort_rows(bsp, encoding.keys(relation[name]), relation, how)
     charge_sums(bsp, len(keys) * len(summed))
     first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
     numbers, distinct = np.cumsum(first) - 1, keys[first]

@@ -35,14 +35,15 @@ def ordinals(column: Column) -> Ordinals:
     """
     values = column.values
     if column.kind != "float":
-        return _integers(values).astype(np.int64, copy=False).view(np.uint64) ^ _TOP
+        return integers(values).astype(np.int64, copy=False).view(np.uint64) ^ _TOP
     if np.isnan(values).any():
         raise QueryError("a float is NaN, which cannot be ordered; use NULL for unknown values")
     bits = (values.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 becomes 0.0
     return np.where(bits & _TOP, ~bits, bits ^ _TOP)
 
 
-def _integers(values: NDArray[Any]) -> NDArray[Any]:
+def integers(values: NDArray[Any]) -> NDArray[Any]:
+    """Return dates as numbers of days, and other values as they are."""
     return values.view(np.int64) if values.dtype.kind == "M" else values
 
 
@@ -79,9 +80,9 @@ class Encoding:
         if column.kind == "float":
             keys = (ordinals(column) - np.uint64(self.low)).astype(self.dtype)
         elif low == 0:
-            keys = _integers(column.values).astype(self.dtype, copy=False)
+            keys = integers(column.values).astype(self.dtype, copy=False)
         else:  # modulo 2**64, where NULL stands and where the keys are unsigned
-            whole = _integers(column.values).astype(np.int64, copy=False)
+            whole = integers(column.values).astype(np.int64, copy=False)
             keys = (whole - np.int64(low)).astype(self.dtype)
         if column.valid is None:
             return keys

@@ -24,11 +24,6 @@ class Plan:
     sort: SampleSort | None
     """Options of the sorts for groups and joins; if None, these work by owner."""
 
-    @property
-    def whole_rows(self) -> bool:
-        """Whether the inputs keep the columns that the queries do not read."""
-        return self.sort is not None and self.sort.whole_rows
-
     def sort_of(self, query: int) -> SampleSort | None:
         """Return the options of the sort of a query, which draws a sample of its own."""
         if self.sort is None:
@@ -36,9 +31,9 @@ class Plan:
         return replace(self.sort, seed=_SEEDS * self.sort.seed + query)
 
 
-_SMALL = SampleSort(EXPERIMENTAL, whole_rows=True)
-_ONE = SampleSort("theory", "one", whole_rows=True)
-_ALL = SampleSort("theory", "bitonic", whole_rows=True)
+_SMALL = SampleSort(EXPERIMENTAL)
+_ONE = SampleSort("theory", "one")
+_ALL = SampleSort("theory", "bitonic")
 
 STAGES = {
     "original": Plan("original", balance=False, sort=_SMALL),
@@ -52,12 +47,23 @@ OWNER = Plan("by owner", balance=False, sort=None)
 PLANS = {**STAGES, "owner": OWNER}
 
 
-def plan_of(name: str) -> Plan:
+def plan_of(name: str, oversampling: float | str | None = None, seed: int = 0) -> Plan:
     """Return a plan by its name.
 
+    Args:
+        name: a key of ``PLANS``.
+        oversampling: oversampling factor of the sorts, instead of that of the plan.
+        seed: of the samples of the sorts.
+
     Raises:
-        QueryError: there is none.
+        QueryError: there is none of this name, or it has no sorts to have a factor.
     """
     if name not in PLANS:
         raise QueryError(f"there is no stage {name!r}; there are {', '.join(PLANS)}")
-    return PLANS[name]
+    plan = PLANS[name]
+    if plan.sort is None:
+        if oversampling is not None:
+            raise QueryError(f"stage {name!r} sorts nothing, and has no oversampling factor")
+        return plan
+    factor = plan.sort.oversampling if oversampling is None else oversampling
+    return replace(plan, sort=replace(plan.sort, oversampling=factor, seed=seed))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ from bsplib.apps.sql.arrow import pa
 from bsplib.apps.sql.exchange import rebalance
 from bsplib.apps.sql.files import BLOCK, FORMATS, scan, to_arrow
 from bsplib.apps.sql.generate import Generator
-from bsplib.apps.sql.plan import Plan, plan_of
+from bsplib.apps.sql.plan import plan_of
 from bsplib.apps.sql.queries import INPUTS, SQL, sql_process
 from bsplib.apps.sql.relation import QueryError, Relation
 from bsplib.apps.work import charge_values
@@ -69,8 +68,8 @@ def main(  # each has a name at the call
     Cost: of :func:`bsplib.apps.sql.queries.sql_process`.
     Source: Jarvis et al. 2002, section 4.
     """
-    plan = _planned(stage, oversampling, seed)
-    inputs = read_inputs(bsp, source, block=block, seed=seed, whole=plan.whole_rows)
+    plan = plan_of(stage, oversampling, seed)
+    inputs = read_inputs(bsp, source, block=block, seed=seed, whole=plan.sort is not None)
     if plan.balance:
         inputs = balance_inputs(bsp, inputs)
     began: list[tuple[str, float]] = []
@@ -145,16 +144,6 @@ def files_in(folder: Path) -> dict[str, Path]:
             )
         found[name] = there[0]
     return found
-
-
-def _planned(stage: str, oversampling: float | str | None, seed: int) -> Plan:
-    plan = plan_of(stage)
-    if plan.sort is None:
-        if oversampling is not None:
-            raise QueryError(f"stage {stage!r} sorts nothing, and has no oversampling factor")
-        return plan
-    factor = plan.sort.oversampling if oversampling is None else oversampling
-    return replace(plan, sort=replace(plan.sort, oversampling=factor, seed=seed))
 
 
 def _made(bsp: bsplib.Group, generator: Generator, name: str, block: int) -> Relation:

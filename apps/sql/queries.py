@@ -61,7 +61,7 @@ def sql_process(
         long as few items are dearer than a floor.
     """
     item, qnt, tran = (
-        inputs[name] if plan.whole_rows else inputs[name].only(columns)
+        inputs[name] if plan.sort else inputs[name].only(columns)
         for name, columns in INPUTS.items()
     )
     begin("TEMP1")

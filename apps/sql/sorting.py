@@ -10,20 +10,18 @@ from numpy.typing import NDArray
 
 import bsplib
 from bsplib.apps.sorting.sample_sort import OVERSAMPLING, sort_blocks
-from bsplib.apps.sql.keys import Keys
+from bsplib.apps.sql.keys import Keys, integers
 from bsplib.apps.sql.relation import Column, Relation
 from bsplib.apps.work import charge_values
 
 
 @dataclass(frozen=True)
 class SampleSort:
-    """Options of a sort: those of ``sort_blocks`` of the sample sort, and what it moves."""
+    """Options of a sort: those of ``sort_blocks`` of the sample sort."""
 
     oversampling: float | str = OVERSAMPLING
     sample_sort: str = "one"
     seed: int = 0
-    whole_rows: bool = False
-    """Whether a group-by sorts whole rows, as in the paper, or only what it aggregates."""
 
 
 def sort_rows(
@@ -92,13 +90,13 @@ def as_records(keys: Keys, relation: Relation, masked: frozenset[str]) -> Record
     """
     fields: list[tuple[str, Any]] = [(KEY, keys.dtype)]
     for number, (name, column) in enumerate(relation.columns.items()):
-        fields.append((f"value {number}", _plain(column.values).dtype))
+        fields.append((f"value {number}", integers(column.values).dtype))
         if name in masked:
             fields.append((f"known {number}", np.bool_))
     records = np.empty(len(keys), fields)
     records[KEY] = keys
     for number, (name, column) in enumerate(relation.columns.items()):
-        records[f"value {number}"] = _plain(column.values)
+        records[f"value {number}"] = integers(column.values)
         if name in masked:
             records[f"known {number}"] = column.known()
     return records
@@ -118,7 +116,3 @@ def from_records(records: Records, like: Relation) -> Relation:
         known = records[mask].copy() if mask in (records.dtype.names or ()) else None
         columns[name] = Column(values, known, column.words)
     return Relation(columns)
-
-
-def _plain(values: NDArray[Any]) -> NDArray[Any]:
-    return values.view(np.int64) if values.dtype.kind == "M" else values

@@ -16,7 +16,6 @@ from bsplib.apps.sql.generate import Generator
 from bsplib.apps.sql.plan import STAGES
 from bsplib.apps.sql.program import main
 from bsplib.machine import Machine
-from bsplib.profiler.callgraph import Node
 from bsplib.profiler.critical import score
 from bsplib.profiler.models.prediction import Prediction, predict
 from bsplib.profiler.prices import choose_prices
@@ -33,6 +32,7 @@ MODEL = "BSP"
 PATH = "h-imb"
 SORT = "sample_sort.py"
 SQL_PROCESS = ("sql_process", "queries.py")
+BSPSORT = ("bspsort", "sorting.py")
 STAGES_2_TO_4 = ("collect_sample", "sort_sample", "broadcast_pivots")
 
 
@@ -95,14 +95,14 @@ def tell(
     figures = []
     for number, stage in enumerate(STAGES, 1):
         path = folder / f"sql-{number}-{stage}.bsp"
-        rows = _run(setting, stage, path)
+        rows = run_stage(setting, stage, path)
         figures.append(_figures(stage, path, rows))
         advance()
     return figures
 
 
-def _run(setting: StorySetting, stage: str, path: Path) -> tuple[int, ...]:
-    """Run a stage; return how many rows of TRAN each process has."""
+def run_stage(setting: StorySetting, stage: str, path: Path) -> tuple[int, ...]:
+    """Run a stage, and record it; return how many rows of TRAN each process has."""
     sort = STAGES[stage].sort
     assert sort is not None
     answers = bsplib.run(
@@ -124,23 +124,26 @@ def _run(setting: StorySetting, stage: str, path: Path) -> tuple[int, ...]:
 def _figures(stage: str, trace: Path, rows: tuple[int, ...]) -> StageFigures:
     (run,) = read_trace(trace).runs
     found = _Found(predict(run, choose_prices(run), [MODEL]))
-    queries_h = found.summary(*SQL_PROCESS, "h")
-    sample = "sort_sample" if stage == "bitonic" else "collect"
+    queries, sorts = found.node(*SQL_PROCESS), found.node(*BSPSORT)
+    balancing, exchange = found.node("balance_inputs", "program.py"), found.node("exchange", SORT)
+    sample = found.node("sort_sample" if stage == "bitonic" else "collect", SORT)
+    end = found.end_of_sort()
+    queries_h = found.summary(queries, "h")
     return StageFigures(
         stage=stage,
         trace=trace,
         sql_h=queries_h,
-        sql_comp=found.summary(*SQL_PROCESS, "comp"),
-        sample_h=found.summary(sample, SORT, "h"),
-        exchange_h=found.summary("exchange", SORT, "h"),
-        merge_comp=found.summary_of(found.last(), "comp"),
-        sort_h=found.summary("bspsort", "sorting.py", "h").maximum,
+        sql_comp=found.summary(queries, "comp"),
+        sample_h=found.summary(sample, "h"),
+        exchange_h=found.summary(exchange, "h"),
+        merge_comp=found.summary(end, "comp"),
+        sort_h=found.summary(sorts, "h").maximum,
         queries_h=queries_h.maximum,
-        total_h=found.summary("balance_inputs", "program.py", "h").maximum + queries_h.maximum,
-        sample_s=sum(found.cost_s(name, SORT) for name in STAGES_2_TO_4),
-        exchange_s=found.cost_s("exchange", SORT) + found.cost_of(found.last()),
-        sort_s=found.cost_s("bspsort", "sorting.py"),
-        total_s=found.cost_s("balance_inputs", "program.py") + found.cost_s(*SQL_PROCESS),
+        total_h=found.summary(balancing, "h").maximum + queries_h.maximum,
+        sample_s=sum(found.cost_s(found.node(name, SORT)) for name in STAGES_2_TO_4),
+        exchange_s=found.cost_s(exchange) + found.cost_s(end),
+        sort_s=found.cost_s(sorts),
+        total_s=found.cost_s(balancing) + found.cost_s(queries),
         rows_of_tran=rows,
         path=found.path(),
     )
@@ -158,45 +161,39 @@ class _Found:
         self._nodes = dict(self._graph.nodes(data="node"))
         self._parts = prediction.nodes[MODEL]
 
-    def summary(self, function: str, file: str, metric: str) -> Summary:
-        """Return the summary of a metric for a function."""
-        node = self._id(function, file)
-        return self.summary_of(node, metric) if node else _NOTHING
+    def node(self, function: str, file: str) -> str | None:
+        """Return the node of a function."""
+        wanted = "function", function
+        found = (
+            name
+            for name, node in self._nodes.items()
+            if (node.kind, node.name) == wanted and node.file.endswith(file)
+        )
+        return next(found, None)
 
-    def cost_s(self, function: str, file: str) -> float:
-        """Return the cost of a function under the model."""
-        node = self._id(function, file)
-        return self.cost_of(node) if node else 0.0
+    def end_of_sort(self) -> str | None:
+        """Return the node of the sync of ``bspsort`` itself, at the end of stage 7."""
+        following = self._graph.successors(self.node(*BSPSORT))
+        return next(name for name in following if self._nodes[name].kind == "cost_centre")
 
-    def summary_of(self, node: str, metric: str) -> Summary:
+    def summary(self, node: str | None, metric: str) -> Summary:
         """Return the summary of a metric for a node."""
-        found: Summary = self._graph.nodes[node]["cost"][metric]
+        found: Summary = self._graph.nodes[node]["cost"][metric] if node else _NOTHING
         return found
 
-    def cost_of(self, node: str) -> float:
+    def cost_s(self, node: str | None) -> float:
         """Return the cost of a node under the model."""
-        return self._parts[node].total_s
-
-    def last(self) -> str:
-        """Return the sync of ``bspsort`` itself, at the end of stage 7."""
-        sort = self._id("bspsort", "sorting.py")
-        (leaf,) = (n for n in self._graph.successors(sort) if self._nodes[n].kind == "cost_centre")
-        return str(leaf)
+        return self._parts[node].total_s if node else 0.0
 
     def path(self) -> tuple[str, ...]:
         """Return the critical path of the imbalance of h, from the queries on.
 
         Balancing the input is uneven by its nature, and no part of them.
         """
-        chain = [self._callgraph.root, self._id(*SQL_PROCESS)]
+        queries = self.node(*SQL_PROCESS)
+        assert queries is not None
+        chain = [self._callgraph.root, queries]
         while following := self._callgraph.onward(chain):
             scores = {name: score(cost, PATH) for name, cost in following.items()}
             chain.append(max(scores, key=scores.__getitem__))
         return tuple(self._nodes[node].name for node in chain[1:])
-
-    def _id(self, function: str, file: str) -> str:
-        def is_it(node: Node) -> bool:
-            return (node.kind, node.name) == ("function", function) and node.file.endswith(file)
-
-        found = [name for name, node in self._nodes.items() if is_it(node)]
-        return found[0] if found else ""

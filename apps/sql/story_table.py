@@ -13,9 +13,7 @@ from bsplib.apps.sql.paper import (
     IMBALANCE_LESS,
     PAPER,
     PAPER_NPROCS,
-    TABLE_1,
     Balance,
-    total_gain,
 )
 from bsplib.apps.sql.plan import STAGES
 from bsplib.apps.sql.story import StageFigures, StorySetting
@@ -36,15 +34,14 @@ def show(setting: StorySetting, figures: Sequence[StageFigures]) -> None:
 
 def balance_table(figures: Sequence[StageFigures]) -> Table:
     """Return a table of the balance of h-relations and computation, ours and the paper's."""
-    table = _table("Balance: average | least process, in % of the greatest", "")
-    for title in ("queries\nh", "queries\ncomp", "sort 2, 3\nh", "sort 6\nh", "sort 7\ncomp"):
-        table.add_column(title, justify="right", no_wrap=True)
+    titles = ("queries\nh", "queries\ncomp", "sort 2, 3\nh", "sort 6\nh", "sort 7\ncomp")
+    names = ("sql_h", "sql_comp", "sample_h", "exchange_h", "merge_comp")
+    table = figure_table("Balance: average | least process, in % of the greatest", "", titles)
     for found in figures:
-        ours = (found.sql_h, found.sql_comp, found.sample_h, found.exchange_h, found.merge_comp)
-        table.add_row(STAGES[found.stage].title, *(_pair(each.percentages()) for each in ours))
-        paper = PAPER[found.stage]
-        theirs = (paper.sql_h, paper.sql_comp, paper.sample_h, paper.exchange_h, paper.merge_comp)
-        table.add_row(f"  the paper, p = {PAPER_NPROCS}", *map(_pair, theirs), style="dim")
+        ours = (_pair(getattr(found, name).percentages()) for name in names)
+        theirs = (_pair(getattr(PAPER[found.stage], name)) for name in names)
+        table.add_row(STAGES[found.stage].title, *ours)
+        table.add_row(f"  the paper, p = {PAPER_NPROCS}", *theirs, style="dim")
     return table
 
 
@@ -53,46 +50,56 @@ BEFORE = {"balanced": "original", "theoretical": "balanced", "bitonic": "balance
 with the sort that they are to replace, whose factor was found by experiment."""
 
 
+class _Gains:
+    """Gains of a stage over that of ``BEFORE``, as text; empty for the first stage."""
+
+    def __init__(self, now: StageFigures, figures: Sequence[StageFigures]) -> None:
+        self._now = now
+        self._before = {each.stage: each for each in figures}.get(BEFORE.get(now.stage, ""))
+
+    def of(self, name: str) -> str:
+        """Return the gain of a figure."""
+        if self._before is None:
+            return ""
+        return gain(getattr(self._before, name), getattr(self._now, name))
+
+    def by_balance(self) -> str:
+        """Return the gain in h of the queries by balance."""
+        return "" if self._before is None else f"{by_balance(self._before, self._now):+.0%}"
+
+
 def relation_table(figures: Sequence[StageFigures]) -> Table:
     """Return a table of h in bytes, with the gain of each stage over that of ``BEFORE``."""
-    table = _table("h in bytes: the greatest of max(in, out) of a superstep, in sum", "")
     titles = ("all\nsorts", "gain", "the\nqueries", "gain", "of it by\nbalance")
-    for title in (*titles, "with the\nbalancing", "gain"):
-        table.add_column(title, justify="right", no_wrap=True)
-    by_stage = {found.stage: found for found in figures}
+    table = figure_table(
+        "h in bytes: the greatest of max(in, out) of a superstep, in sum",
+        "",
+        (*titles, "with the\nbalancing", "gain"),
+    )
     for found in figures:
-        before = by_stage.get(BEFORE.get(found.stage, ""))
-        cells: list[str] = []
-        for name in ("sort_h", "queries_h", "total_h"):
-            now = getattr(found, name)
-            cells += [fmt.size(now), "" if before is None else gain(getattr(before, name), now)]
-            if name == "queries_h":
-                cells.append("" if before is None else f"{by_balance(before, found):+.0%}")
-        table.add_row(STAGES[found.stage].title, *cells)
+        gains = _Gains(found, figures)
+        table.add_row(
+            STAGES[found.stage].title,
+            *(fmt.size(found.sort_h), gains.of("sort_h")),
+            *(fmt.size(found.queries_h), gains.of("queries_h"), gains.by_balance()),
+            *(fmt.size(found.total_h), gains.of("total_h")),
+        )
     return table
 
 
 def cost_table(setting: StorySetting, figures: Sequence[StageFigures]) -> Table:
     """Return a table of the costs, with the gain of each stage over that of ``BEFORE``."""
-    table = _table(f"Time by w + h g + l on {setting.machine.label}", "")
     titles = ("sort\n2 to 4", "sort\n5 to 7", "all\nsorts", "gain", "paper,\np = 16", "all", "gain")
-    for title in titles:
-        table.add_column(title, justify="right", no_wrap=True)
-    by_stage = {found.stage: found for found in figures}
+    table = figure_table(f"Time by w + h g + l on {setting.machine.label}", "", titles)
     for found in figures:
-        before = by_stage.get(BEFORE.get(found.stage, ""))
-        sort, whole = ("", "")
-        if before is not None:
-            sort = gain(before.sort_s, found.sort_s)
-            whole = gain(before.total_s, found.total_s)
-        parts = (found.sample_s, found.exchange_s, found.sort_s)
+        gains = _Gains(found, figures)
         table.add_row(
             STAGES[found.stage].title,
-            *map(fmt.seconds, parts),
-            sort,
+            *map(fmt.seconds, (found.sample_s, found.exchange_s, found.sort_s)),
+            gains.of("sort_s"),
             PAPER[found.stage].sort_gain,
             fmt.seconds(found.total_s),
-            whole,
+            gains.of("total_s"),
         )
     return table
 
@@ -130,9 +137,12 @@ def imbalance_change(before: StageFigures, now: StageFigures) -> str:
     return f"{100 * (second - first) / first:+.0f}%" if first else "nothing"
 
 
-def _table(title: str, first: str) -> Table:
+def figure_table(title: str, first: str, titles: Sequence[str]) -> Table:
+    """Return a table with a column of names and columns of figures."""
     table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column(first, no_wrap=True)
+    for each in titles:
+        table.add_column(each, justify="right", no_wrap=True)
     return table
 
 
@@ -149,7 +159,8 @@ def _title(setting: StorySetting, figures: Sequence[StageFigures]) -> str:
 
 def _footer(setting: StorySetting, figures: Sequence[StageFigures]) -> str:
     first, last = figures[0], figures[-1]
-    lines = [f"All stages together gain {gain(first.total_s, last.total_s)}; {_table_1(setting)}."]
+    together = gain(first.total_s, last.total_s)
+    lines = [f"All stages together gain {together}; 'table1' has the paper's gains."]
     if setting.nprocs > 1:
         lines = [
             f"With balanced input the imbalance of h changes by {imbalance_change(*figures[:2])}; "
@@ -160,20 +171,6 @@ def _footer(setting: StorySetting, figures: Sequence[StageFigures]) -> str:
             "A gain is that over the stage before; that of the last two, over 'input balanced'.",
         ]
     return "\n".join([*lines, "The traces:"])
-
-
-def _table_1(setting: StorySetting) -> str:
-    """Return what Table 1 of the paper has for this number of processors."""
-    nprocs = setting.nprocs
-    found = [
-        f"{total_gain(rows[nprocs], rows[1])[0]:+.0%} on {machine} ({rows[nprocs].original} s to "
-        f"{rows[nprocs].optimised} s)"
-        for machine, rows in TABLE_1.items()
-        if nprocs in rows
-    ]
-    if not found:
-        return f"the paper has no times for p = {nprocs}"
-    return f"in the paper, at p = {nprocs}, {', '.join(found)}"
 
 
 def _pair(balance: Balance | None) -> str:

@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-import bsplib
 from bsplib.apps.sql.generate import PAPER_SIZE, Generator
 from bsplib.apps.sql.paper import MACHINES, TABLE_1, Table1Row, total_gain
-from bsplib.apps.sql.program import main
+from bsplib.apps.sql.plan import EXPERIMENTAL
+from bsplib.apps.sql.story import MODEL, StorySetting, run_stage
+from bsplib.apps.sql.story_table import figure_table
 from bsplib.apps.work import SPEED
 from bsplib.machine import Machine, load_machine
 from bsplib.profiler import format as fmt
@@ -31,7 +31,6 @@ from bsplib.recording.trace import read_trace
 TABLE_SIZE = 240_000
 """Twenty times the paper's records: with 12,000 the sample of the theoretical factor is all rows,
 and the last stage sorts them twice."""
-_MODEL = "BSP"
 _FIRST_AND_LAST = ("original", "bitonic")
 
 Rows = dict[str, dict[int, Table1Row]]
@@ -55,13 +54,12 @@ def measure(
     Source: Jarvis et al. 2002, section 5.1, Table 1.
     """
     machines = {name: load_machine(text) for name, text in MACHINES.items()}
+    recorded_on = load_machine("shared-memory")  # any, since the runs are priced anew
     rows: Rows = {name: {} for name in machines}
     with tempfile.TemporaryDirectory(prefix="bsp-table1-") as folder:
         for nprocs in counts:
-            runs = [
-                _recorded(generator, block, nprocs, stage, Path(folder))
-                for stage in _FIRST_AND_LAST
-            ]
+            setting = StorySetting(generator, nprocs, recorded_on, block, EXPERIMENTAL)
+            runs = [_recorded(setting, stage, Path(folder)) for stage in _FIRST_AND_LAST]
             for name, machine in machines.items():
                 rows[name][nprocs] = Table1Row(*(seconds(run, machine) for run in runs))
             advance()
@@ -77,22 +75,12 @@ def seconds(run: Run, machine: Machine) -> float:
     ratio = SPEED / machine.need("speed")
     if run.nprocs == 1:
         machine = replace(machine, l=0.0)  # one process waits for nobody
-    return predict(run, ReplayPrices(machine, ratio), [_MODEL]).totals[_MODEL].total_s
+    return predict(run, ReplayPrices(machine, ratio), [MODEL]).totals[MODEL].total_s
 
 
-def _recorded(generator: Generator, block: int, nprocs: int, stage: str, folder: Path) -> Run:
-    path = folder / f"{stage}-{nprocs}.bsp"
-    bsplib.run(
-        main,
-        generator,
-        stage=stage,
-        block=block,
-        seed=generator.seed,
-        keep=(),
-        nprocs=nprocs,
-        backend="sim",
-        profile=path,
-    )
+def _recorded(setting: StorySetting, stage: str, folder: Path) -> Run:
+    path = folder / f"{stage}-{setting.nprocs}.bsp"
+    run_stage(setting, stage, path)
     (run,) = read_trace(path).runs
     return run
 
@@ -110,13 +98,9 @@ def show(generator: Generator, rows: Rows) -> None:
 
 def _table(rows: Rows) -> Table:
     """Return a table with a row for each Machine and number of processors."""
-    made = Table(title=Text("Table 1: the first stage against the last"), title_justify="left")
-    made.box, made.padding = SIMPLE_HEAD, (0, 1, 0, 0)
-    made.add_column("\nMachine", no_wrap=True)
-    for title in ("\np", "ours\nfirst", "\nlast", "\ngain", "paral-\nlel"):
-        made.add_column(title, justify="right", no_wrap=True)
-    for title in ("paper\ngain", "sequen-\ntial", "paral-\nlel"):
-        made.add_column(title, justify="right", no_wrap=True)
+    titles = ("p", "ours\nfirst", "last", "gain", "paral-\nlel")
+    theirs = ("paper\ngain", "sequen-\ntial", "paral-\nlel")
+    made = figure_table("Table 1: the first stage against the last", "Machine", (*titles, *theirs))
     for machine, found in rows.items():
         for nprocs, times in found.items():
             made.add_row(*_cells(machine, nprocs, times, found[1]))
