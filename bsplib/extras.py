@@ -19,6 +19,7 @@ from bsplib.errors import MissingExtraError
 
 EXTRAS = {
     "IPython": "notebook",
+    "duckdb": "sql",
     "matplotlib": "predict",
     "mpi4py": "mpi",
     "pandas": "notebook",

@@ -1,4 +1,4 @@
-"""Arrow, which comes with the extra ``sql`` and is imported when it is first used."""
+"""Arrow and DuckDB, which come with the extra ``sql`` and are imported when first used."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import numpy as np
 from bsplib.extras import need, optional_module
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
-    from pyarrow import compute, csv, parquet
+    from pyarrow import csv, parquet
 else:
+    duckdb = optional_module("duckdb")
     pa = optional_module("pyarrow")
-    compute = optional_module("pyarrow.compute")
     csv = optional_module("pyarrow.csv")
     parquet = optional_module("pyarrow.parquet")
 
-__all__ = ["compute", "csv", "load", "pa", "parquet"]
+__all__ = ["csv", "duckdb", "load", "pa", "parquet"]
 
 
 def load() -> None:

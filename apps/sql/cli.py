@@ -6,6 +6,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from bsplib.apps.sql.reference import difference, reference
 from bsplib.apps.sql.relation import QueryError
 from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, StorySetting, tell
 from bsplib.command_options import force_option
+from bsplib.extras import need
 from bsplib.machine import load_machine
 from bsplib.output_file import obstacle
 from bsplib.profiler import format as fmt
@@ -40,7 +42,6 @@ from bsplib.visible import visible_lines
 _CHUNK = 1_000_000
 """Number of rows that are made and written at a time."""
 _FOLDER = click.Path(path_type=Path, file_okay=False)
-_GENERATED = ("size", "seed", "skew", "items", "nulls")
 
 
 @contextmanager
@@ -50,6 +51,11 @@ def _one_sentence() -> Iterator[None]:
         yield
     except (QueryError, bsplib.UsageError) as error:
         raise click.ClickException(visible_lines(str(error))) from None
+
+
+def _option(name: str, default: Any, kind: Any, text: str) -> Callable[..., Any]:
+    """Return an option whose default is shown."""
+    return click.option(name, default=default, show_default=True, type=kind, help=text)
 
 
 def generator_options(
@@ -67,34 +73,27 @@ def generator_options(
     """
     zipf = "Exponent of the Zipf distribution of items in TRAN; 0 for an even one."
     items = f"Rows of ITEM.  [default: --size divided by {per_item}]"
-    options: tuple[tuple[float | None, Any, str], ...] = (
-        (size, click.IntRange(1), "Rows of TRAN."),
-        (seed, click.IntRange(0), "Of all."),
-        (skew, click.FloatRange(0), zipf),
-        (None, click.IntRange(1), items),
-        (0.0, click.FloatRange(0, 1), "Fraction of units and prices that are NULL."),
+    nulls = "Fraction of units and prices that are NULL."
+    options = (
+        _option("--size", size, click.IntRange(1), "Rows of TRAN."),
+        _option("--seed", seed, click.IntRange(0), "Of all."),
+        _option("--skew", skew, click.FloatRange(0), zipf),
+        click.option("--items", type=click.IntRange(1), help=items),
+        _option("--nulls", 0.0, click.FloatRange(0, 1), nulls),
     )
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
         def with_generator(**given: Any) -> Any:
-            said = {name: given.pop(name) for name in _GENERATED}
-            said["items"] = said["items"] or max(said["size"] // per_item, 1)
-            return command(generator=Generator(**said), **given)
+            made = {field.name: given.pop(field.name) for field in fields(Generator)}
+            made["items"] = made["items"] or max(made["size"] // per_item, 1)
+            return command(generator=Generator(**made), **given)
 
-        for name, (default, kind, text) in zip(_GENERATED[::-1], options[::-1], strict=True):
-            option = click.option(
-                f"--{name}", default=default, show_default=default is not None, type=kind, help=text
-            )
+        for option in reversed(options):
             with_generator = option(with_generator)
         return with_generator
 
     return decorate
-
-
-def _option(name: str, default: Any, kind: Any, text: str) -> Callable[..., Any]:
-    """Return an option whose default is shown."""
-    return click.option(name, default=default, show_default=True, type=kind, help=text)
 
 
 @click.group(cls=Programs)
@@ -155,7 +154,7 @@ def _chunks(generator: Generator, name: str, told: Callable[[float], None]) -> I
 @click.option(
     *("--no-verify", "no_check"),
     is_flag=True,
-    help="Do not compare with the reference.",
+    help="Do not compare with DuckDB.",
 )
 @place_options
 @click.pass_context
@@ -175,6 +174,8 @@ def run(  # a command line
     'schema' names.
     """
     arrow.load()
+    if not no_check:
+        need("duckdb")
     with _one_sentence():
         if out is not None:
             _make(out)  # rather than find out in the end that it cannot be
@@ -195,7 +196,8 @@ def _source(context: click.Context, folder: Path | None, generator: Generator) -
     if folder is None:
         return generator
     by_user = click.core.ParameterSource.COMMANDLINE
-    said = [name for name in _GENERATED if context.get_parameter_source(name) is by_user]
+    options = [field.name for field in fields(Generator)]
+    said = [name for name in options if context.get_parameter_source(name) is by_user]
     if said:
         raise click.UsageError(f"--{said[0]} is for random relations; those of {folder} are there")
     return files_in(folder)
@@ -219,13 +221,13 @@ def _show(answers: Sequence[ProcessAnswer]) -> None:
 
 
 def _compare(tables: Mapping[str, pa.Table], source: Source, nprocs: int) -> None:
-    with drawn("comparing with Arrow"):
+    with drawn("comparing with DuckDB"):
         expected = reference(source)
     for name, table in tables.items():
         found = difference(table, expected[name])
         if found is not None:
-            raise click.ClickException(f"{name} is not what Arrow makes of it: {found}")
-    click.echo(f"{nprocs} processes made the rows that Arrow makes in one")
+            raise click.ClickException(f"{name} is not what DuckDB makes of it: {found}")
+    click.echo(f"{nprocs} processes made the rows that DuckDB makes in one")
 
 
 def _check_free(folder: Path, names: Iterable[str], suffix: str, *, force: bool) -> None:
@@ -242,30 +244,13 @@ def _make(folder: Path) -> None:
         raise QueryError(f"{folder} cannot be made: {error.strerror}") from None
 
 
-RELATIONS = {
-    "ITEM.item": "integer, the key",
-    "ITEM.name": "string",
-    "ITEM.class": "string",
-    "ITEM.price": "float, or NULL",
-    "ITEM.since": "date",
-    "QNT.class": "string, the key",
-    "QNT.stock": "integer, in units",
-    "QNT.floor": "float, a price that few items exceed",
-    "TRAN.tran": "integer, the key",
-    "TRAN.item": "integer",
-    "TRAN.day": "date",
-    "TRAN.units": "integer, or NULL",
-}
-"""What the generator makes; the queries need no more than ``INPUTS``."""
-
-
 @cli.command()
 def schema() -> None:
     """Show the relations and the queries, in SQL."""
     table = Table("column", "is", "read by the queries", box=SIMPLE_HEAD)
-    for place, kind in RELATIONS.items():
-        name, column = place.split(".")
-        table.add_row(place, kind, "yes" if column in INPUTS[name] else "")
+    for name, read in INPUTS.items():
+        for column, made in Generator(1).relation(name).columns.items():
+            table.add_row(f"{name}.{column}", made.kind, "yes" if column in read else "")
     Console().print(table)
     table = Table("makes", "query", box=SIMPLE_HEAD)
     for name, text in SQL.items():

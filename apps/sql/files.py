@@ -56,20 +56,12 @@ def scan(
     """
     if block < 1:
         raise QueryError(f"scan: a block cannot have {block} rows; it has 1 or more")
-    if isinstance(source, pa.Table):
-        what = "the table"
-        check_columns(source.column_names, columns, what)
-        chosen = source.select(list(columns or source.column_names))
-        table = blocks_of(chosen, block, bsp.pid, bsp.nprocs)
-    else:
-        path = Path(source)
-        what = path.name
-        table = read_blocks(path, columns, block, bsp.pid, bsp.nprocs)
+    table = read_blocks(source, columns, block, bsp.pid, bsp.nprocs)
 
     def place_of(row: int) -> int:
         return (row // block * bsp.nprocs + bsp.pid) * block + row % block
 
-    rows = from_arrow(table, place_of, what)
+    rows = from_arrow(table, place_of, _name_of(source))
     charge_values(bsp, rows.values)
     return share_words(bsp, rows)
 
@@ -92,13 +84,17 @@ def share_words(bsp: bsplib.Group, relation: Relation) -> Relation:
 
 
 def read_blocks(
-    path: Path, columns: Sequence[str] | None, block: int, pid: int, nprocs: int
+    source: pa.Table | Path | str,
+    columns: Sequence[str] | None,
+    block: int,
+    pid: int,
+    nprocs: int,
 ) -> pa.Table:
-    """Read the rows of a file whose blocks fall to one process.
+    """Read the rows whose blocks fall to one process.
 
     Args:
-        path: a ``.csv`` file, which is read whole, or a ``.parquet`` file, of which only
-            the row groups are read that hold such rows.
+        source: an Arrow table, a ``.csv`` file, which is read whole, or a ``.parquet`` file, of
+            which only the row groups are read that hold such rows.
         columns: the columns to read; all if None.
         block: rows of a block; block i falls to process i mod p.
         pid: the process.
@@ -107,12 +103,20 @@ def read_blocks(
     Raises:
         QueryError: there is no such file, it cannot be read, or a column is missing.
     """
-    with _reading(path):
-        if path.suffix == ".parquet":
-            return _read_parquet(path, columns, block, pid, nprocs)
-        table = _read_csv(path)
-        check_columns(table.column_names, columns, path.name)
-        return blocks_of(table.select(columns or table.column_names), block, pid, nprocs)
+    if isinstance(source, pa.Table):
+        table = source
+    else:
+        path = Path(source)
+        with _reading(path):
+            if path.suffix == ".parquet":
+                return _read_parquet(path, columns, block, pid, nprocs)
+            table = _read_csv(path)
+    check_columns(table.column_names, columns, _name_of(source))
+    return blocks_of(table.select(list(columns or table.column_names)), block, pid, nprocs)
+
+
+def _name_of(source: pa.Table | Path | str) -> str:
+    return "the table" if isinstance(source, pa.Table) else Path(source).name
 
 
 def blocks_of(table: pa.Table, block: int, pid: int, nprocs: int, first: int = 0) -> pa.Table:
@@ -185,7 +189,7 @@ def from_arrow(table: pa.Table, place_of: Callable[[int], int] = int, what: str 
     columns = {}
     for name, chunked in zip(table.column_names, table.columns, strict=True):
         where = f"{what}: column {name!r}" if what else f"column {name!r}"
-        columns[name] = _from_arrow(_in_one(chunked), where)
+        columns[name] = _from_arrow(chunked.combine_chunks(), where)
         _refuse_nan(columns[name], place_of, where)
     return Relation(columns)
 
@@ -241,13 +245,6 @@ def _filled(array: pa.Array) -> NDArray[Any]:
     filled = array.fill_null(0) if array.null_count else array
     values: NDArray[Any] = filled.to_numpy(zero_copy_only=False)
     return values
-
-
-def _in_one(chunked: pa.ChunkedArray) -> pa.Array:
-    whole = chunked.combine_chunks()
-    if not isinstance(whole, pa.ChunkedArray):
-        return whole
-    return whole.chunk(0) if whole.num_chunks else pa.array([], chunked.type)
 
 
 def _refuse_nan(column: Column, place_of: Callable[[int], int], where: str) -> None:

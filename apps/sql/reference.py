@@ -1,48 +1,34 @@
-"""The six queries evaluated by Arrow in one process, to compare with."""
+"""The six queries evaluated by DuckDB in one process, to compare with."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
-from bsplib.apps.sql.arrow import compute, pa
+from bsplib.apps.sql.arrow import duckdb, pa
 from bsplib.apps.sql.files import read_blocks, to_arrow
 from bsplib.apps.sql.generate import Generator
-from bsplib.apps.sql.queries import INPUTS
+from bsplib.apps.sql.program import Source
+from bsplib.apps.sql.queries import INPUTS, SQL
 
-Tables = Mapping[str, "pa.Table"]
 
-
-def reference(source: int | Generator | Mapping[str, pa.Table | Path | str]) -> dict[str, pa.Table]:
+def reference(source: Source) -> dict[str, pa.Table]:
     """Return TEMP1 to TEMP6; the argument is that of :func:`bsplib.apps.sql.program.main`."""
-    tables = whole_tables(source)
-    temp1 = _sums(tables["TRAN"], "item", ["units"])
-    temp2 = _join(temp1, tables["ITEM"], "item")
-    value = compute.multiply(temp2["units"].cast(pa.float64()), temp2["price"].cast(pa.float64()))
-    temp2 = temp2.select(["item", "class", "units"]).append_column("value", value)
-    temp3 = _sums(temp2, "class", ["units", "value"])
-    temp4 = _join(temp3, tables["QNT"], "class")
-    temp5 = _dearer(temp4, tables["ITEM"])
-    temp6 = _low(temp5, "gap", 100)
-    return {f"TEMP{n}": t for n, t in enumerate((temp1, temp2, temp3, temp4, temp5, temp6), 1)}
-
-
-def whole_tables(source: int | Generator | Mapping[str, pa.Table | Path | str]) -> Tables:
-    """Return ITEM, QNT and TRAN, with the columns that the queries read."""
     if isinstance(source, int):
         source = Generator(source)
     if isinstance(source, Generator):
-        made = source
-        return {n: to_arrow(made.relation(n).only(columns)) for n, columns in INPUTS.items()}
-    return {
-        name: table.select(list(INPUTS[name]))
-        if isinstance(table, pa.Table)
-        else read_blocks(Path(table), INPUTS[name], 1, 0, 1)
-        for name, table in source.items()
-    }
+        source = {name: to_arrow(source.relation(name)) for name in INPUTS}
+    made = {}
+    # In this thread alone, since a process with threads cannot be forked.
+    with duckdb.connect(config={"threads": 1}) as connection:
+        for name, columns in INPUTS.items():
+            connection.register(name, read_blocks(source[name], columns, 1, 0, 1))
+        for name, text in SQL.items():
+            narrow = text.replace("SUM(units)", "SUM(units)::BIGINT")  # DuckDB's has 128 bits
+            made[name] = connection.sql(narrow).to_arrow_table()
+            connection.register(name, made[name])
+    return made
 
 
 def difference(got: pa.Table, expected: pa.Table, tolerance: float = 1e-9) -> str | None:
@@ -68,47 +54,3 @@ def difference(got: pa.Table, expected: pa.Table, tolerance: float = 1e-9) -> st
         if not alike:
             return f"column {name!r} differs"
     return None
-
-
-def _sums(table: pa.Table, name: str, columns: list[str]) -> pa.Table:
-    grouped = table.group_by(name, use_threads=False)
-    made = grouped.aggregate([(column, "sum") for column in columns])
-    return made.rename_columns([made_name.removesuffix("_sum") for made_name in made.column_names])
-
-
-def _join(left: pa.Table, right: pa.Table, name: str) -> pa.Table:
-    place = left.column_names.index(name)
-    left = left.set_column(place, name, left[name].cast(right[name].type))
-    return left.join(right, name, join_type="inner", use_threads=False)
-
-
-def _dearer(temp4: pa.Table, item: pa.Table) -> pa.Table:
-    """Pair each class with the items dearer than its floor, class by class."""
-    item = item.filter(compute.is_valid(item["price"])).sort_by("price")
-    prices = np.asarray(item["price"].combine_chunks(), np.float64)
-    parts = []
-    for row in temp4.filter(compute.is_valid(temp4["floor"])).to_pylist():
-        dearer = item.slice(int(np.searchsorted(prices, row["floor"], "right")))
-        parts.append((row, dearer.select(["item", "price"])))
-    none = item.slice(0, 0).select(["item", "price"])
-    pairs = pa.concat_tables([none, *(part for _, part in parts)])
-    which = np.repeat(np.arange(len(parts)), [part.num_rows for _, part in parts])
-    rows = pa.Table.from_pylist([row for row, _ in parts], schema=temp4.schema)
-    chosen = rows.take(pa.array(which, pa.int64()))
-    return pa.table(
-        {
-            "class": chosen["class"],
-            "units": chosen["units"],
-            "item": pairs["item"],
-            "price": pairs["price"],
-            "gap": compute.subtract(pairs["price"], chosen["floor"]),
-        }
-    )
-
-
-def _low(table: pa.Table, name: str, part: int) -> pa.Table:
-    """Keep the rows whose value is not above the n/part-th least one."""
-    values = np.sort(np.asarray(table[name].drop_null().combine_chunks()))
-    if not len(values):
-        return table.slice(0, 0)
-    return table.filter(compute.less_equal(table[name], values[-(-len(values) // part) - 1]))

@@ -126,6 +126,7 @@ NEEDING = [
     ("pyarrow", (*SQL, "generate", "tables", "--size", "10")),
     ("pyarrow", (*SQL, "run", "--size", "10", "-n", "2")),
     ("pyarrow", (*SQL, "story", "--size", "100")),
+    ("duckdb", (*SQL, "run", "--size", "10", "-n", "2")),
     ("scipy", ("-m", "bsplib.apps.prediction")),
     ("matplotlib", ("-m", "bsplib.apps.broadcast", "-n", "3", "--crossover", "--plot", "x.png")),
     ("matplotlib", (*SWEEP, "size=1:2", "--plot", "x.png", "-m", "bsplib.apps.broadcast")),

@@ -51,7 +51,7 @@ def test_the_queries_are_evaluated_over_files_of_either_kind(tmp_path, form):
     assert f"TRAN.{form}: 300 rows" in made.output
     result = invoke("run", tmp_path, "--nprocs", 3, "--backend", "sim")
     assert result.exit_code == 0, result.output
-    assert "3 processes made the rows that Arrow makes in one" in result.output
+    assert "3 processes made the rows that DuckDB makes in one" in result.output
 
 
 @pytest.mark.parametrize("stage", PLANS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import random
 
-import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -25,19 +24,6 @@ from tests.drawn import examples
 COUNTS = (1, 2, 7)
 SOME = examples(12)
 FEW = examples(2)
-
-
-def of_duckdb(tables):
-    """TEMP1 to TEMP6 as DuckDB makes them, query by query."""
-    made = {}
-    with duckdb.connect(config={"threads": 1}) as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
-        for name, text in SQL.items():
-            narrow = text.replace("SUM(units)", "SUM(units)::BIGINT")  # DuckDB's has 128 bits
-            made[name] = connection.sql(narrow).to_arrow_table()
-            connection.register(name, made[name])
-    return made
 
 
 def evaluate(source, nprocs, pools=None, **how):
@@ -65,7 +51,7 @@ def tables():
 
 @pytest.fixture(scope="module")
 def expected(tables):
-    return of_duckdb(tables)
+    return reference(tables)
 
 
 @pytest.mark.parametrize("backend", ["sim", "shm"])
@@ -78,11 +64,6 @@ def test_every_stage_gives_what_duckdb_gives(stage, nprocs, backend, pools, expe
 
 def test_the_rows_do_not_depend_on_who_makes_them(tables, expected):
     assert_alike(evaluate(tables, 3, block=100), expected)
-
-
-def test_the_reference_gives_what_duckdb_gives(tables, expected):
-    assert_alike(reference(tables), expected)
-    assert_alike(reference(GENERATED), expected)
 
 
 def test_the_result_of_the_less_than_join_is_linear_in_its_input():
@@ -139,15 +120,13 @@ def relations(draw):
 @SOME
 @given(relations(), st.sampled_from(COUNTS), st.sampled_from(list(PLANS)), st.integers(1, 9))
 def test_any_relations_give_what_duckdb_gives_on_virtual_processors(tables, nprocs, stage, block):
-    expected = of_duckdb(tables)
-    assert_alike(evaluate(tables, nprocs, stage=stage, block=block), expected)
-    assert_alike(reference(tables), expected)
+    assert_alike(evaluate(tables, nprocs, stage=stage, block=block), reference(tables))
 
 
 @FEW
 @given(tables=relations(), nprocs=st.sampled_from(COUNTS), stage=st.sampled_from(list(PLANS)))
 def test_any_relations_give_what_duckdb_gives_in_real_processes(tables, nprocs, stage, pools):
-    assert_alike(evaluate(tables, nprocs, pools, stage=stage, block=3), of_duckdb(tables))
+    assert_alike(evaluate(tables, nprocs, pools, stage=stage, block=3), reference(tables))
 
 
 # -- costs ---------------------------------------------------------------------------------------
