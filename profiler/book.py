@@ -436,6 +436,7 @@ class Book:
             booked = BookedWindow(window, account, ways, origin)
             yield booked
             tail, is_border = booked.tail, False
+            del window, account, records, ways, booked  # before the next one is made
 
     def _keep_tail(self, window: RunWindow, tail: Tail) -> None:
         """Keep the paths until one of several windows, from which the run can be booked on."""
@@ -468,6 +469,7 @@ class Book:
         for booked in self.by_window():
             for taker in (sums.add, *takers):
                 taker(booked)
+            del booked
         self.sums = sums
 
     @property

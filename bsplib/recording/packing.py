@@ -356,8 +356,11 @@ class StoredTable(RunTable):
 
 
 def _renumbered(name: str, values: NDArray[Any], positions: NDArray[np.int32]) -> NDArray[np.int32]:
-    if values.min() < 0 or values.max() >= len(positions):
+    different = values_of(values)
+    if different.min() < 0 or different.max() >= len(positions):
         raise TraceError(f"a chunk has a {name} that its numbering does not have")
+    if len(different) < len(values):
+        return constant(positions[different[0]], len(values), np.int32)
     found: NDArray[np.int32] = positions[values]
     return found
 

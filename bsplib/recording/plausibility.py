@@ -30,6 +30,7 @@ from bsplib.recording.tables import (
     Columns,
     RunTable,
     ahead,
+    joined,
     values_of,
 )
 from bsplib.sync_kinds import Kind
@@ -101,7 +102,7 @@ def check_records(run: Run) -> Callers:
         block.refuse(time.wrong(columns["pid"], columns["end"]), "a end out of order")
         block.refuse(superstep.wrong(block), "a superstep out of order")
         ranges.add(root_steps(block.rows, opened))
-        callers.add(columns)
+        callers.add(block.rows)
         faults.add(np.array([greatest[name] for name in PAGE_FAULTS]))
     ranges.close()
     faults.close()
@@ -174,20 +175,19 @@ class Callers:
     """The group and the process of records, to which rows of other tables refer."""
 
     def __init__(self) -> None:
-        self._chunks: list[tuple[_Numbers, _Numbers]] = []
+        self._chunks: list[Columns] = []
 
-    def add(self, columns: dict[str, _Numbers]) -> None:
+    def add(self, rows: Columns) -> None:
         """Take in the next chunk of records."""
-        self._chunks.append((columns["group"], columns["pid"]))
+        self._chunks.append(Columns({name: rows[name] for name in ("group", "pid")}, len(rows)))
 
     @cached_property
-    def _all(self) -> list[_Numbers]:
-        return [np.concatenate(parts) for parts in zip(*self._chunks, strict=True)]
+    def _all(self) -> Columns:
+        return joined(self._chunks)
 
     def of(self, rows: _Numbers) -> tuple[_Numbers, _Numbers]:
         """Return the group and the process of some records, by their positions."""
-        group, pid = self._all
-        return group[rows], pid[rows]
+        return self._all["group"][rows], self._all["pid"][rows]
 
 
 def check_waits(run: Run, callers: Callers) -> None:
