@@ -19,7 +19,7 @@ What readers ask for:
   :meth:`Book.of_graph`. The time of a node is the mean over the processes of all that is rooted
   there, its loss the part of it in ``LOST``. Leaves add up to functions, functions to ``main``,
   and ``main`` with :attr:`Book.before` to the elapsed time less start and end.
-- losses, for clusters: :attr:`RootSums.losses` by origin, process and part of the account;
+- losses, for clusters: :attr:`RootSums.losses` by part of the account, origin and process;
   :attr:`RootSums.worst` the superstep that bears most, by origin and part; and window by window:
   :attr:`BookedWindow.lost`.
 - what a record waited for: :meth:`BookedWindow.roots_of` its :attr:`BookedWindow.shares`.
@@ -251,27 +251,9 @@ class Time:
         return self.loss_ns / self.nprocs / 1e9
 
 
-class WorstSuperstep(NamedTuple):
-    """The superstep that loses most at an origin, under one part of the account."""
-
-    ns: int
-    records: tuple[tuple[int, int, int], ...]
-    """Position, process and nanoseconds of each of its records."""
-    rank: int
-    """The same of all records of it; of supersteps that lose as much, the first one counts."""
-
-
-_NO_SUPERSTEP = WorstSuperstep(0, (), 0)
-
-
-class RootLoss(NamedTuple):
-    """What is lost at a root."""
-
-    origin: int
-    pid: int
-    part: int
-    ns: int
-    """Summed over the processes that lose it."""
+Worst = tuple[int, int, tuple[tuple[int, int, int], ...]]
+"""The superstep that loses most at an origin, under one part of the account: nanoseconds, its rank,
+and position, process and nanoseconds of each of its records. Of equals the first one counts."""
 
 
 class RootSums:
@@ -288,7 +270,7 @@ class RootSums:
         """When the records begin and end, with what the recorder took before the first."""
         self._roots = SumsByKey(len(PARTS))
         """All roots, by origin and process."""
-        self.worst: dict[tuple[int, int], WorstSuperstep] = {}
+        self.worst: dict[tuple[int, int], Worst] = {}
         """By origin and part of the account."""
         self._open = RootRows(*np.zeros((len(RootRows._fields), 0), np.int64))
         """What was lost at supersteps at which later windows may lose more."""
@@ -337,25 +319,27 @@ class RootSums:
             by_step = _counted(step, lost.ns[mine], 0)
             first = int(by_step.argmax())
             where, rank = divmod(number, len(PARTS)), int(ranks[first]) + least
-            known = self.worst.get(where, _NO_SUPERSTEP)
-            if (by_step[first], -rank) > (known.ns, -known.rank):
+            known = self.worst.get(where, (0, 0))
+            if (by_step[first], -rank) > (known[0], -known[1]):
                 roots = Counter[tuple[int, int]]()
                 for row in mine[step == first].tolist():
                     roots[int(lost.position[row]), int(lost.pid[row])] += int(lost.ns[row])
                 records = tuple((*root, ns) for root, ns in roots.items())
-                self.worst[where] = WorstSuperstep(int(by_step[first]), records, rank)
+                self.worst[where] = int(by_step[first]), rank, records
         self._open = lost.at(lost.rank >= open_from).by_root()
 
-    @property
-    def losses(self) -> Iterator[RootLoss]:
-        """What is lost by origin, process and part of the account."""
+    @cached_property
+    def losses(self) -> dict[tuple[int, int], dict[int, int]]:
+        """What is lost by part of the account and origin, and there by the process at the root."""
+        found: dict[tuple[int, int], dict[int, int]] = {}
         for part in LOST:
             at = np.flatnonzero(self._roots.sums[part])
             keys, sums = self._roots.keys[at], self._roots.sums[part, at]
             for key, ns in zip(keys.tolist(), sums.tolist(), strict=True):
                 origin, pid = divmod(key, self._nprocs)
                 if origin >= -BEFORE:
-                    yield RootLoss(origin + BEFORE, pid, part, ns)
+                    found.setdefault((part, origin + BEFORE), {})[pid] = ns
+        return found
 
     @cached_property
     def by_origin(self) -> Ints:

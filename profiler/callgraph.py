@@ -12,7 +12,7 @@ import hashlib
 import posixpath
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import networkx
 import numpy as np
@@ -52,13 +52,6 @@ class Node:
     """For a cost centre ``sync``, ``oblsync`` or ``end`` (the end of ``main``), else empty."""
 
 
-class CallOrigin(NamedTuple):
-    """A call stack with the kind of sync at its end, as nodes of the call graph."""
-
-    chain: tuple[str, ...]
-    """The call chain: ids of the nodes from the root to the leaf, without recursive calls."""
-
-
 @dataclass(frozen=True)
 class CallGraph:
     """The functions that lead to syncs, and their costs."""
@@ -74,8 +67,9 @@ class CallGraph:
     root: str
     """Id of ``main``."""
     run: Run
-    origins: tuple[CallOrigin, ...] = field(repr=False)
-    """What each record belongs to; see :meth:`origin_of_records`."""
+    origins: tuple[tuple[str, ...], ...] = field(repr=False)
+    """What each record belongs to (see :meth:`origin_of_records`), by its call chain: ids of the
+    nodes from the root to the leaf, without recursive calls."""
     _sums: RunSums = field(repr=False)
     passing: dict[str | tuple[str, str], frozenset[int]] = field(repr=False)
     """For each node, and each edge, the positions in ``origins`` of those that pass through it."""
@@ -137,7 +131,7 @@ class CallGraph:
         if key not in self._through:
             found: defaultdict[str, set[int]] = defaultdict(set)
             for number in self.passing[key[-1]]:
-                nodes = self.origins[number].chain
+                nodes = self.origins[number]
                 if len(nodes) > depth and nodes[:depth] == key:
                     found[nodes[depth]].add(number)
             in_order = sorted(found, key=lambda node: min(found[node]))
@@ -197,7 +191,7 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
     }
     under |= {(one.id, other.id): frozenset(origins) for (one, other), origins in parts.items()}
     sums.check(under.values())
-    origins = tuple(CallOrigin(_chain(each)) for each in callers)
+    origins = tuple(_chain(each) for each in callers)
     graph = networkx.DiGraph()
     for node in _down_the_tree(root, parts):
         graph.add_node(node.id, node=node, cost=sums.cost(under[node.id]))

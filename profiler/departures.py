@@ -9,7 +9,6 @@ Source: the G graph of bspprof; Jarvis et al. 2002, section 2.1, for the cost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,11 +17,10 @@ from bsplib.profiler._sums import where_ended
 from bsplib.profiler.costs import by_superstep, communication_ns, h_relation
 from bsplib.profiler.survey import survey
 from bsplib.profiler.window import hand_out
+from bsplib.recording.tables import Columns, joined
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from bsplib.profiler._arrays import Floats, Ints
     from bsplib.profiler._sums import RunSums
     from bsplib.profiler.window import RunWindow
@@ -34,51 +32,41 @@ SIDES = ("even", "fan-in", "fan-out")
 some process sends more than any receives."""
 
 
-@dataclass(frozen=True)
-class Departures:
-    """The supersteps of all groups that ended with a sync. All arrays have equal lengths."""
+_FIELDS = (
+    "group",  # position in ``run.groups``
+    "superstep",  # number in its group
+    "root",  # number of the superstep of the root group in which it took place
+    "origin",  # of the record with the greatest h; of equals, of the lowest pid
+    "h",  # greatest h of a process, in bytes
+    "pattern",  # position in ``SIDES``
+    "comm_s",  # greatest communication time of a process
+    "predicted_s",  # ``g h + l``
+    "count",  # for how many supersteps with the same h, time and pattern it stands, with itself
+)
+"""The columns of a table of supersteps, of all groups, that ended with a sync."""
 
-    group: Ints
-    """Position in ``run.groups``."""
-    superstep: Ints
-    """Number in its group."""
-    root: Ints
-    """Number of the superstep of the root group in which it took place."""
-    origin: Ints
-    """Position in ``CallGraph.origins`` of that of the record with the greatest h; of equals, of
-    the lowest pid."""
-    h: Floats
-    """Greatest h of a process, in bytes."""
-    pattern: Ints
-    """Position in ``SIDES``."""
-    comm_s: Floats
-    """Greatest communication time of a process."""
-    predicted_s: Floats
-    """``g h + l``."""
-    count: Ints
-    """For how many supersteps with the same h, time and pattern it stands, with itself."""
 
-    @property
-    def over_s(self) -> Floats:
-        """Measured time above the prediction; negative where it was faster."""
-        return self.comm_s - self.predicted_s
+def over_s(found: Columns) -> Floats:
+    """Return the measured times above the predictions; negative where it was faster."""
+    over: Floats = found["comm_s"] - found["predicted_s"]
+    return over
 
-    def of(self, rows: NDArray[np.intp] | slice) -> Departures:
-        """Return some of the supersteps."""
-        return Departures(**{name: values[rows] for name, values in vars(self).items()})
 
-    def thinned(self) -> Departures:
-        """Let the superstep that departs most stand for all with nearly the same look in a plot.
+def thinned(found: Columns) -> Columns:
+    """Let the superstep that departs most stand for all with nearly the same look in a plot.
 
-        Nearly the same means of the same pattern, and in the same cell of a logarithmic grid of h
-        and time.
-        """
-        farthest = np.argsort(-np.abs(self.over_s), kind="stable")
-        cells = np.stack([_cell(self.h), _cell(1e9 * self.comm_s), self.pattern])[:, farthest]
-        _, first, same = np.unique(cells, axis=1, return_index=True, return_inverse=True)
-        count = np.bincount(same.ravel(), self.count[farthest], len(first)).astype(np.int64)
-        order = np.argsort(farthest[first])
-        return replace(self.of(farthest[first][order]), count=count[order])
+    Nearly the same means of the same pattern, and in the same cell of a logarithmic grid of h
+    and time.
+    """
+    farthest = np.argsort(-np.abs(over_s(found)), kind="stable")
+    looks = _cell(found["h"]), _cell(1e9 * found["comm_s"]), found["pattern"]
+    cells = np.stack(looks)[:, farthest]
+    _, first, same = np.unique(cells, axis=1, return_index=True, return_inverse=True)
+    count = np.bincount(same.ravel(), found["count"][farthest], len(first)).astype(np.int64)
+    order = np.argsort(farthest[first])
+    kept: Columns = found[farthest[first][order]]
+    kept.fields["count"] = count[order]
+    return kept
 
 
 def summed_up(run: Run, g: float, l: float, rule: str = "max") -> DepartureSums:  # noqa: E741
@@ -106,7 +94,7 @@ class DepartureSums:
         self._prices = g, l, rule
         self._sums = survey(run).sums
         self._is_one_group = len(run.groups) == 1
-        self._parts: list[Departures] = []
+        self._parts: list[Columns] = []
         self._over_s = np.zeros(len(self._sums.origins))
         self._count = np.zeros(len(self._sums.origins), np.int64)
 
@@ -114,34 +102,30 @@ class DepartureSums:
         """Take in the supersteps of a window."""
         found = _of_window(window, self._sums, self._prices)
         self._parts.append(found)
-        self._over_s += np.bincount(found.origin, found.over_s, len(self._over_s))
-        self._count += np.bincount(found.origin, minlength=len(self._count))
-        if sum(len(part.h) for part in self._parts) > MOST_KEPT:
-            self._parts = [self.rows().thinned()]
+        self._over_s += np.bincount(found["origin"], over_s(found), len(self._over_s))
+        self._count += np.bincount(found["origin"], minlength=len(self._count))
+        if sum(map(len, self._parts)) > MOST_KEPT:
+            self._parts = [thinned(self.rows())]
 
-    def rows(self) -> Departures:
+    def rows(self) -> Columns:
         """Return the supersteps taken in so far, by group and number.
 
-        Of a long run one stands for others, as :meth:`Departures.thinned` says.
+        Of a long run one stands for others, as :func:`thinned` says.
         """
-        parts = self._parts
-        if not parts:
-            whole, some = np.zeros(0, np.int64), np.zeros(0)
-            return Departures(whole, whole, whole, whole, some, whole, some, some, whole)
-        names = [each.name for each in fields(Departures)]
-        every = Departures(
-            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-        )
+        if not self._parts:
+            return Columns(dict.fromkeys(_FIELDS, np.zeros(0, np.int64)), 0)
+        every = joined(self._parts)
         if self._is_one_group:
             return every
-        return every.of(np.argsort(every.group, kind="stable"))  # by group and number
+        ordered: Columns = every[np.argsort(every["group"], kind="stable")]
+        return ordered
 
     def by_origin(self) -> tuple[Floats, Ints]:
         """Return the sum of departures in seconds, and the number of supersteps, by origin."""
         return self._over_s, self._count
 
 
-def _of_window(window: RunWindow, sums: RunSums, prices: tuple[float, float, str]) -> Departures:
+def _of_window(window: RunWindow, sums: RunSums, prices: tuple[float, float, str]) -> Columns:
     """Return the departures of the supersteps in a window."""
     g, l, rule = prices  # noqa: E741
     run, fresh = window.run, window.fresh
@@ -152,18 +136,20 @@ def _of_window(window: RunWindow, sums: RunSums, prices: tuple[float, float, str
     most_h, most_in, most_out = (by.greatest(values)[steps] for values in (h, h_in, h_out))
     row = by.leader(h)[steps] - window.halo
     pattern = (most_in > most_out) + 2 * (most_out > most_in)
-    every = Departures(
-        group=records["group"][row],
-        superstep=_short(records["superstep"][row]),
-        root=_short(window.root_supersteps()[row]),
-        origin=_short(sums.origin_of(where_ended(records, row))),
-        h=most_h,
-        pattern=pattern.astype(np.int8),
-        comm_s=by.greatest(communication_ns(run.records).astype(np.float64))[steps] / 1e9,
-        predicted_s=g * most_h + l,
-        count=np.ones(len(row), np.int32),
+    every = (
+        records["group"][row],
+        _short(records["superstep"][row]),
+        _short(window.root_supersteps()[row]),
+        _short(sums.origin_of(where_ended(records, row))),
+        most_h,
+        pattern.astype(np.int8),
+        by.greatest(communication_ns(run.records).astype(np.float64))[steps] / 1e9,
+        g * most_h + l,
+        np.ones(len(row), np.int32),
     )
-    return every.of(np.flatnonzero(by.greatest(run.records["kind"] != Kind.END)[steps]))
+    found = Columns(dict(zip(_FIELDS, every, strict=True)), len(row))
+    synced: Columns = found[np.flatnonzero(by.greatest(run.records["kind"] != Kind.END)[steps])]
+    return synced
 
 
 def _short(numbers: Ints) -> Ints:

@@ -85,7 +85,7 @@ def _by_centre(callgraph: CallGraph) -> dict[str, list[tuple[int, Floats]]]:
     if run.samples is None or not len(run.samples):
         return {}
     record = records_of_samples(run)
-    leaves = [origin.chain[-1] for origin in callgraph.origins]
+    leaves = [chain[-1] for chain in callgraph.origins]
     number = {leaf: position for position, leaf in enumerate(dict.fromkeys(leaves))}
     leaf_of = np.array([number[leaf] for leaf in leaves], np.int64)
     inside = np.flatnonzero(record >= 0)

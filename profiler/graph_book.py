@@ -124,7 +124,7 @@ class GraphBook:
         amount = amount or _loss_s
         full_s, leaves = self.full_of(amount) or 1.0, self.callgraph.leaves()
         shades = {leaf: math.sqrt(amount(self.nodes[leaf]) / full_s) for leaf in leaves}
-        below = [shades.get(origin.chain[-1], 0.0) for origin in self.callgraph.origins]
+        below = [shades.get(chain[-1], 0.0) for chain in self.callgraph.origins]
         for name, passing in self.callgraph.passing.items():
             if name in self.nodes and name not in shades:
                 most = max((below[origin] for origin in passing), default=0.0)

@@ -22,14 +22,14 @@ from bsplib.profiler import account as parts
 from bsplib.profiler import kinds
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.kinds import LEAST_TOLD, MOST
-from bsplib.profiler.mends import HALF, LIKE_OTHERS, WITHOUT_PICKLES
+from bsplib.profiler.mends import LIKE_OTHERS, WITHOUT_PICKLES
 from bsplib.profiler.survey import survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from bsplib.profiler._arrays import Floats
-    from bsplib.profiler.book import Book, WorstSuperstep
+    from bsplib.profiler.book import Book
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.lines import LinePlace
     from bsplib.profiler.loss_lines import Stretch
@@ -206,15 +206,13 @@ records are looked at."""
 def drafts_of(callgraph: CallGraph, book: Book) -> list[Loss]:
     """Return the losses of a run as they are in the sums of its book, the greatest first."""
     nprocs, found = book.run.nprocs, list[Loss]()
-    lost: defaultdict[tuple[int, int], dict[int, int]] = defaultdict(dict)
-    for root in book.sums.losses:
-        lost[root.part, root.origin][root.pid] = root.ns
+    lost = book.sums.losses
     most = sorted(lost, key=lambda place: -sum(lost[place].values()))
     for part, kind in _KIND_OF.items():
         merged: defaultdict[tuple[object, ...], list[Loss]] = defaultdict(list)
         for origin in [origin for which, origin in most if which == part][:_MOST_PLACES]:
             for each in _at_stack(callgraph, book, part, origin, lost[part, origin]):
-                chain = callgraph.origins[origin].chain
+                chain = callgraph.origins[origin]
                 alone = origin if each.habit == kinds.ONE_OFF else None
                 merged[each.habit, each.pids, chain[-2:], alone].append(each)
         for alike in merged.values():
@@ -232,7 +230,7 @@ def drafts_of(callgraph: CallGraph, book: Book) -> list[Loss]:
 def set_place(loss: Loss, callgraph: CallGraph, origins: list[int]) -> None:
     """Note at which call stacks a loss is."""
     loss.origins = tuple(origins)
-    chains = [callgraph.origins[origin].chain for origin in origins]
+    chains = [callgraph.origins[origin] for origin in origins]
     loss.chain = chains[0]
     loss.nodes = tuple(dict.fromkeys(chain[-1] for chain in chains))
     sites: dict[tuple[str, int], None] = {}
@@ -246,18 +244,19 @@ def _at_stack(
     callgraph: CallGraph, book: Book, part: int, origin: int, by_pid: dict[int, int]
 ) -> Iterator[Loss]:
     """Yield what is lost at a call stack, under a part of the account, alike to some processes."""
-    worst = book.sums.worst[origin, part]
-    chain, left = callgraph.origins[origin].chain, by_pid
-    if worst.ns > MOST * sum(by_pid.values()) and _passes(callgraph, chain) >= FEW:
-        known = [record for record in worst.records if record[0] >= 0]
+    worst_ns, _, records = book.sums.worst[origin, part]
+    chain, left = callgraph.origins[origin], by_pid
+    if worst_ns > MOST * sum(by_pid.values()) and _passes(callgraph, chain) >= FEW:
+        known = [record for record in records if record[0] >= 0]
         if known:
             members = tuple((origin, position) for position, *_ in known)
-            yield _draft(book, part, kinds.ONE_OFF, _alike(known), worst.ns, members)
+            yield _draft(book, part, kinds.ONE_OFF, _alike(known), worst_ns, members)
             left = dict(by_pid)
-            for _, pid, ns in worst.records:
+            for _, pid, ns in records:
                 left[pid] -= ns
-            worst = worst._replace(records=())
-    yield from _habits(book, part, origin, {pid: ns for pid, ns in left.items() if ns > 0}, worst)
+            records = ()
+    left = {pid: ns for pid, ns in left.items() if ns > 0}
+    yield from _habits(book, part, origin, left, _alike(records))
 
 
 def _draft(
@@ -291,16 +290,24 @@ def _alike(records: Iterable[tuple[int, int, int]]) -> tuple[int, ...]:
 
 
 def _habits(
-    book: Book, part: int, origin: int, by_pid: Mapping[int, int], worst: WorstSuperstep
+    book: Book, part: int, origin: int, by_pid: Mapping[int, int], alike: Iterable[int]
 ) -> Iterator[Loss]:
-    """Yield what processes lose that are always to blame, and what the others do."""
+    """Yield what processes lose that are always to blame, and what the others do.
+
+    Args:
+        book: the book of the run.
+        part: of the account.
+        origin: the call stack.
+        by_pid: what is lost there.
+        alike: the processes that lose most in the worst superstep.
+    """
     whole, nprocs = sum(by_pid.values()), book.run.nprocs
 
     def draft(habit: str, named: tuple[int, ...], pids: Iterable[int]) -> Loss:
         members = tuple((origin, pid) for pid in sorted(pids))
         return _draft(book, part, habit, named, sum(by_pid[pid] for _, pid in members), members)
 
-    team = tuple(pid for pid in _alike(worst.records) if pid in by_pid)
+    team = tuple(pid for pid in alike if pid in by_pid)
     if 1 < len(team) < nprocs and _is_team([by_pid[pid] for pid in team], whole):
         yield draft(kinds.FIXED, team, team)
         by_pid = {pid: ns for pid, ns in by_pid.items() if pid not in team}
@@ -351,9 +358,9 @@ def transfers_of(callgraph: CallGraph, book: Book, moved_ns: Floats) -> list[Los
         return found
     places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for origin in np.argsort(-moved_ns, kind="stable").tolist():
-        places[callgraph.origins[origin].chain[-2:]].append(origin)
+        places[callgraph.origins[origin][-2:]].append(origin)
     for origins in places.values():
-        if (ns := int(HALF * moved_ns[origins].sum())) >= least_ns(book):
+        if (ns := int(moved_ns[origins].sum() / 2)) >= least_ns(book):
             loss = Loss(kinds.COMMUNICATION, ns, book.run.nprocs, PARTS[parts.TRANSFERS])
             loss.is_lost = False
             set_place(loss, callgraph, origins)

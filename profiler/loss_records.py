@@ -196,7 +196,7 @@ class LossRecords:
     def __init__(self, book: Book, losses: list[Loss], callgraph: CallGraph | None = None) -> None:
         self.losses = losses
         self._sums = survey(book.run).sums
-        leaves = [origin.chain[-1] for origin in callgraph.origins] if callgraph else []
+        leaves = [chain[-1] for chain in callgraph.origins] if callgraph else []
         self._observed = [
             _Observed(loss, book.run, np.isin(leaves, loss.nodes), len(self._sums.origins))
             for loss in losses
@@ -358,7 +358,7 @@ class _Observed:
     def _add_saving(self, window: LossWindow, loss: LossRows) -> None:
         rows = loss.rows
         if self.loss.kind == kinds.MESSAGES:
-            saved = mends.HALF * _message_ns(window.account)[rows]
+            saved = _message_ns(window.account)[rows] / 2
         elif self.loss.kind != kinds.COMMUNICATION:  # all that mending takes away
             saved = np.asarray(sum(mends.MENDS[self.ways[0]](loss)))[rows]
             if self.loss.kind == kinds.PICKLING:
@@ -366,7 +366,7 @@ class _Observed:
             if self._inside is not None:
                 self._inside.add(window, rows)
         else:
-            saved = mends.HALF * mends.moved_ns(window.account)[rows]
+            saved = mends.moved_ns(window.account)[rows] / 2
             h_out, _ = window.account.h_out_and_in
             self.loss.total_bytes += int(h_out[rows].sum())
             h = window.account.h[rows]

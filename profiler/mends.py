@@ -20,6 +20,7 @@ from bsplib.profiler.costs import (
     group_columns,
     without_core_ns,
 )
+from bsplib.profiler.kinds import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +96,7 @@ class LossRows:
         if self.is_rotating:
             most = np.zeros(self.window.steps)
             np.maximum.at(most, step, above)
-            above[above < HALF * most[step]] = 0
+            above[above < MOST * most[step]] = 0
         return self._spread(above)
 
     def _spread(self, values: NDArray[np.integer | np.floating]) -> Floats:
@@ -202,13 +203,9 @@ def _transfers_as_others(loss: LossRows) -> Saved:
     return np.maximum(before, loss.above_others(loss.calls)), after
 
 
-HALF = 0.5
-"""Part of the bytes, or of messages, that a mended program still has."""
-
-
 def _half_the_bytes(loss: LossRows) -> Saved:
     parts = loss.account.communication
-    return loss.after(loss.only(HALF * (moved_ns(loss.account) + parts.uneven)))
+    return loss.after(loss.only((moved_ns(loss.account) + parts.uneven) / 2))
 
 
 def pickling_ns(account: Account) -> Ints:
@@ -269,9 +266,9 @@ CALL_NS = 5_000
 
 
 def _half_the_messages(loss: LossRows) -> Saved:
-    moved = HALF * (communication_ns(loss.records) - without_core_ns(loss.records)[0])
-    before, after = loss.after(loss.only(moved))
-    return before + loss.only(HALF * np.minimum(loss.core, CALL_NS)), after
+    moved = communication_ns(loss.records) - without_core_ns(loss.records)[0]
+    before, after = loss.after(loss.only(moved / 2))
+    return before + loss.only(np.minimum(loss.core, CALL_NS) / 2), after
 
 
 def _own_cores(loss: LossRows) -> Saved:
@@ -308,7 +305,7 @@ MENDS: dict[str, Callable[[LossRows], Saved]] = {
     HALF_BYTES: _half_the_bytes,
     STAGES: _two_stages,
     ONE_OF_EACH_ROW: lambda loss: (0.0, loss.only(loss.latency)),
-    HALF_STEPS: lambda loss: (0.0, loss.only(HALF * loss.latency)),
+    HALF_STEPS: lambda loss: (0.0, loss.only(loss.latency / 2)),
     HALF_MESSAGES: _half_the_messages,
     OWN_CORES: _own_cores,
     WITHOUT_SYSTEM: lambda loss: (loss.window.system, 0.0),

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,9 +45,8 @@ process of the row that has most."""
 _IDLE, _LOSS, _H = range(len(PARTS), len(LAYERS))
 _SUMS = slice(0, _H)
 
-MAX_ROWS = 256
 MAX_COLUMNS = 4096
-"""Greatest numbers of rows and columns of a picture, more than a screen has."""
+"""Greatest number of columns of a picture, more than a screen has."""
 _BIN_CELLS, LEAST_BINS, _MOST_BINS = 2**18, 2**12, 2**15
 """About the number of bins times the number of rows, which takes some 30 MB for each axis; the bins
 are at least twice as many as a screen has columns."""
@@ -77,22 +76,10 @@ class PictureView:
     process ended the last one."""
 
 
-class Waited(NamedTuple):
-    """For what processes were idle."""
-
-    origin: int
-    """Position in ``CallGraph.origins``; negative for what is in no superstep of the run."""
-    pid: int
-    ns: float
-    """Summed over the processes that were idle."""
-
-
 class TimePicture:
     """The picture of a run; it takes in all windows of its book."""
 
-    def __init__(
-        self, book: Book, *, most_rows: int = MAX_ROWS, most_bins: int = _MOST_BINS
-    ) -> None:
+    def __init__(self, book: Book, *, most_rows: int, most_bins: int = _MOST_BINS) -> None:
         """Prepare the bins; see :func:`picture_of`.
 
         Args:
@@ -156,8 +143,13 @@ class TimePicture:
         first, last, places = self.steps.columns(edges)
         return self._view(edges, places, first, last, self._layers(places, edges))
 
-    def waited_for(self, row: int, low_ns: float, high_ns: float) -> list[Waited]:
-        """Return for what the processes of a row were idle between two moments, the most first."""
+    def waited_for(self, row: int, low_ns: float, high_ns: float) -> list[tuple[int, int, float]]:
+        """Return for what the processes of a row were idle between two moments, the most first.
+
+        Returns:
+            The position in ``CallGraph.origins``, negative for what is in no superstep of the run;
+            the process; and nanoseconds, summed over the processes that were idle.
+        """
         found = [np.zeros((3, 0))]
         for booked in self._booked(*self.steps.during(low_ns, high_ns)):
             shares, records = booked.shares, booked.account.run.records[booked.account.halo :]
@@ -171,8 +163,7 @@ class TimePicture:
         roots, number = np.unique(np.stack([origin, pid]), axis=1, return_inverse=True)
         sums = np.bincount(number.ravel(), ns, roots.shape[1])
         order = np.argsort(-sums, kind="stable")
-        rows = zip(*roots[:, order].astype(int).tolist(), sums[order].tolist(), strict=True)
-        return [Waited(*each) for each in rows]
+        return list(zip(*roots[:, order].astype(int).tolist(), sums[order].tolist(), strict=True))
 
     def _view(
         self, edges: Floats, places: Floats, first: Ints, last: Ints, layers: Floats
@@ -246,13 +237,11 @@ class TimePicture:
         pids, ends = np.arange(nprocs), self.book.outside.astype(np.float64)
         begin, end = (np.full(nprocs, ns, np.int64) for ns in (self.begin_ns, self.end_ns))
         before = np.minimum(ends, self._first - begin)
-        times.spread(_Stretches(pids, begin, self._first, {parts.ENDS: before}))
-        times.spread(_Stretches(pids, last, end, {parts.ENDS: ends - before}))
+        times.spread(pids, begin, self._first, {parts.ENDS: before})
+        times.spread(pids, last, end, {parts.ENDS: ends - before})
 
 
-def picture_of(
-    book: Book, *, most_rows: int = MAX_ROWS, most_bins: int = _MOST_BINS
-) -> TimePicture:
+def picture_of(book: Book, *, most_rows: int, most_bins: int = _MOST_BINS) -> TimePicture:
     """Return the picture of a run, of which all windows are booked now; see :class:`TimePicture`.
 
     Raises:
@@ -352,7 +341,7 @@ _Lost = tuple["Ints", "Ints", "Ints"]
 """What is lost in a window: positions there of the records that lose it, the processes that are the
 roots, and nanoseconds."""
 _Losses = tuple[_Lost, _Lost, _Lost]
-_Stages = list[dict[int, "Floats"]]
+_Stages = list["_Amounts"]
 """What is booked for the records of a window by stretches of time; see :func:`_stages`."""
 
 
@@ -378,14 +367,11 @@ def _lost(booked: BookedWindow) -> _Losses:
 # -- stretches of time, spread over the columns of a picture --------------------------------------
 
 
-class _Stretches(NamedTuple):
-    """Stretches of time, over each of which some amounts are spread evenly."""
-
-    pid: Ints
-    begin: Ints
-    end: Ints
-    amounts: dict[int, Floats]
-    """Nanoseconds by position in ``LAYERS``; layers that are not named have none."""
+_Amounts = dict[int, "Floats"]
+"""Nanoseconds of some stretches of time, by position in ``LAYERS``; other layers have none. Each
+amount is spread evenly over its stretch."""
+_Stretches = tuple["Ints", "Ints", "Ints", _Amounts]
+"""Process, begin and end of stretches of time, with their amounts."""
 
 
 class _TimeSums:
@@ -407,28 +393,28 @@ class _TimeSums:
             records[name].astype(np.int64) for name in ("start", "arrive", "released", "end")
         )
         pid = booked.pid
-        self.spread(_Stretches(pid, _ended(account), start, between))
-        self.spread(_without_inner(account, _Stretches(pid, start, arrive, before)))
-        self.spread(_Stretches(pid, arrive, released, waiting))
-        self.spread(_Stretches(pid, released, end, after))
-        self.spread(_Stretches(root, arrive[row], released[row], {_LOSS: ns.astype(np.float64)}))
+        self.spread(pid, _ended(account), start, between)
+        self.spread(*_without_inner(account, (pid, start, arrive, before)))
+        self.spread(pid, arrive, released, waiting)
+        self.spread(pid, released, end, after)
+        self.spread(root, arrive[row], released[row], {_LOSS: ns.astype(np.float64)})
         for moved, begin, until in ((before, start, arrive), (after, released, end)):
             if parts.TRANSFER_IMBALANCE not in moved:
                 continue
             lost = {_LOSS: moved[parts.TRANSFER_IMBALANCE][uneven]}
-            self.spread(_Stretches(leader, begin[uneven], until[uneven], lost))
+            self.spread(leader, begin[uneven], until[uneven], lost)
 
-    def spread(self, stretches: _Stretches) -> None:
+    def spread(self, pid: Ints, begin: Ints, end: Ints, amounts: _Amounts) -> None:
         """Add the parts of stretches that lie inside the edges."""
-        some = {layer: values for layer, values in stretches.amounts.items() if values.any()}
+        some = {layer: values for layer, values in amounts.items() if values.any()}
         if not some:
             return
         edges, last = self.edges, len(self.edges) - 2
-        length = stretches.end - stretches.begin
-        begin, end = (np.clip(ns, edges[0], edges[-1]) for ns in (stretches.begin, stretches.end))
+        length = end - begin
+        begin, end = (np.clip(ns, edges[0], edges[-1]) for ns in (begin, end))
         low = np.searchsorted(edges, begin, side="right") - 1
         high = (np.searchsorted(edges, end, side="left") - 1).clip(min=low)
-        row, seen = stretches.pid // self._block, end > begin
+        row, seen = pid // self._block, end > begin
         inside = np.flatnonzero(seen & (low == high))
         across = np.flatnonzero(seen & (low < high))
         part = ((end - begin) / np.maximum(length, 1))[inside]
@@ -513,6 +499,7 @@ def _stages(booked: BookedWindow) -> _Stages:
 
 def _without_inner(account: Account, stretches: _Stretches) -> _Stretches:
     """Replace stretches that records of sub-groups interrupt by their uninterrupted parts."""
+    pid, first, last, amounts = stretches
     records, inner = account.run.records, np.flatnonzero(account.owner >= account.halo)
     if len(inner) == 0:
         return stretches
@@ -521,20 +508,20 @@ def _without_inner(account: Account, stretches: _Stretches) -> _Stretches:
     heads = np.flatnonzero(np.diff(owner, prepend=-1))
     tails = np.append(heads[1:], len(owner)) - 1
     begin = np.append(0, records["end"][order])[:-1]
-    begin[heads] = stretches.begin[owner[heads]]
+    begin[heads] = first[owner[heads]]
     place = np.append(owner, owner[tails])
     begin = np.append(begin, records["end"][order[tails]])
-    end = np.append(records["start"][order], stretches.end[owner[tails]]).clip(min=begin)
-    whole = np.bincount(place, end - begin, len(stretches.pid))[place]
+    end = np.append(records["start"][order], last[owner[tails]]).clip(min=begin)
+    whole = np.bincount(place, end - begin, len(pid))[place]
     share = np.divide(end - begin, whole, out=np.zeros(len(place)), where=whole > 0)
-    kept = np.ones(len(stretches.pid), bool)
+    kept = np.ones(len(pid), bool)
     kept[place] = False
-    return _Stretches(
-        np.append(stretches.pid[kept], stretches.pid[place]),
-        np.append(stretches.begin[kept], begin),
-        np.append(stretches.end[kept], end),
+    return (
+        np.append(pid[kept], pid[place]),
+        np.append(first[kept], begin),
+        np.append(last[kept], end),
         {
             layer: np.append(values[kept], values[place] * share)
-            for layer, values in stretches.amounts.items()
+            for layer, values in amounts.items()
         },
     )

@@ -29,11 +29,10 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
 MAX_EXCERPT_LINES = 400
-"""Greatest number of lines of a function; of a longer one, those around the node are shown."""
+"""Greatest number of lines of a function; of a longer one, and of a file where a node is in no
+function, those around the node are shown."""
 MAX_LINES = 20_000
 """Lines of all excerpts of a run together."""
-CONTEXT_LINES = 20
-"""Lines shown before and after a line that is in no function."""
 
 _CHANGED = "has changed since the run, so it is not shown."
 _UNKNOWN = (
@@ -120,8 +119,7 @@ class _File:
         around = next((span for span in reversed(inner) if span[1] >= line), None)
         if around is not None and around[1] - around[0] < MAX_EXCERPT_LINES:
             return around
-        reach = CONTEXT_LINES if around is None else MAX_EXCERPT_LINES // 2
-        first, last = around or (1, len(self.lines))
+        reach, (first, last) = MAX_EXCERPT_LINES // 2, around or (1, len(self.lines))
         return max(first, line - reach), min(last, line + reach)
 
 

@@ -179,8 +179,8 @@ def lost_by_record(book: Book) -> Floats:
 def _leaves(callgraph: CallGraph) -> NDArray[np.object_]:
     """Return the cost centre of each origin."""
     found = np.empty(len(callgraph.origins), object)
-    for position, origin in enumerate(callgraph.origins):
-        found[position] = callgraph.graph.nodes[origin.chain[-1]]["node"]
+    for position, chain in enumerate(callgraph.origins):
+        found[position] = callgraph.graph.nodes[chain[-1]]["node"]
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,35 +20,71 @@ MAX_BLOCKS = 128
 """Greatest number of rows and columns of a matrix."""
 
 
-@dataclass(frozen=True)
-class BlockSums:
-    """A quantity of each process, in blocks."""
-
-    total: Floats
-    """Sum over the processes of each block."""
-    most: Floats
-    """Greatest value of a process in each block."""
-    pid: Ints
-    """Process with that value; of equals the lowest."""
+Sums = tuple["Floats", "Floats", "Ints"]
+"""A quantity of processes by block: its sum, the greatest value, and the process that has it; of
+equals the lowest."""
 
 
-@dataclass(frozen=True)
 class Matrix:
-    """Transfers from senders (rows) to receivers (columns)."""
+    """Transfers from senders (rows) to receivers (columns), added up window by window."""
 
-    block: int
-    """Number of processes of a row and of a column; the last one may have fewer."""
-    bytes: Floats
-    messages: Floats
-    h_out: BlockSums
-    """Bytes that each sender sent to all others."""
-    h_in: BlockSums
-    """Bytes that each receiver received from all others."""
-    self_bytes: Floats
-    """Bytes that each sender sent to itself, by block; they are in no other field."""
-    total_bytes: float
-    total_messages: float
-    """All transfers between different processes."""
+    def __init__(self, run: Run, chosen: Bools | None = None, most: int = MAX_BLOCKS) -> None:
+        """Begin with nothing; :func:`matrix_of` has the arguments."""
+        nprocs = run.nprocs
+        self._chosen, self.block = chosen, -(-nprocs // most)
+        """Number of processes of a row and of a column; the last one may have fewer."""
+        self._parts = -(-nprocs // self.block)
+        self.bytes, self.messages = np.zeros((2, self._parts, self._parts))
+        self._out, self._into, self._to_self = np.zeros((3, nprocs))
+        self.total_bytes = self.total_messages = 0.0
+        """All transfers between different processes."""
+
+    def add(self, window: RunWindow) -> None:
+        """Take in the transfers of a window."""
+        nprocs, parts = window.run.nprocs, self._parts
+        kept = None if self._chosen is None else self._chosen[window.position]
+        sender, receiver, sizes, messages = _transfers(window, kept)
+        cells = sender // self.block * parts + receiver // self.block
+        self.bytes += np.bincount(cells, sizes, parts * parts).reshape(parts, parts)
+        self.messages += np.bincount(cells, messages, parts * parts).reshape(parts, parts)
+        self._out += np.bincount(sender, sizes, nprocs)
+        self._into += np.bincount(receiver, sizes, nprocs)
+        self.total_bytes += float(sizes.sum())
+        self.total_messages += float(messages.sum())
+        records = window.run.records[window.fresh]
+        if records["self_bytes"].any():
+            to_self = records["self_bytes"] if kept is None else records["self_bytes"] * kept
+            self._to_self += np.bincount(records["pid"], to_self, nprocs)
+
+    @property
+    def h_out(self) -> Sums:
+        """Bytes that each sender sent to all others."""
+        return self._sums(self._out)
+
+    @property
+    def h_in(self) -> Sums:
+        """Bytes that each receiver received from all others."""
+        return self._sums(self._into)
+
+    @property
+    def self_bytes(self) -> Floats:
+        """Bytes that each sender sent to itself, by block; nothing else has them."""
+        return self._sums(self._to_self)[0]
+
+    def _sums(self, by_process: Floats) -> Sums:
+        """Sum up a quantity of all processes of the run by blocks."""
+        padded = np.full(self._parts * self.block, -1.0)
+        padded[: len(by_process)] = by_process
+        by_block = padded.reshape(self._parts, self.block)
+        pid = np.arange(self._parts) * self.block + by_block.argmax(axis=1)
+        return np.maximum(by_block, 0).sum(axis=1), by_block.max(axis=1), pid
+
+    def keep(self, run: Run) -> Matrix:
+        """Keep this as the matrix of a whole run, of which all windows have been added."""
+        return once(run, _WHOLE, lambda: self)
+
+
+_WHOLE = "matrix of the whole run"
 
 
 def matrix_of(
@@ -70,67 +105,12 @@ def matrix_of(
     """
 
     def summed() -> Matrix:
-        sums = MatrixSums(run, chosen, most)
-        hand_out(run, sums.add)
-        return sums.matrix()
+        matrix = Matrix(run, chosen, most)
+        hand_out(run, matrix.add)
+        return matrix
 
     is_whole = chosen is None and most == MAX_BLOCKS
     return once(run, _WHOLE, summed) if is_whole else summed()
-
-
-_WHOLE = "matrix of the whole run"
-
-
-class MatrixSums:
-    """Takes in the windows of a run for a matrix; :func:`matrix_of` has the arguments."""
-
-    def __init__(self, run: Run, chosen: Bools | None = None, most: int = MAX_BLOCKS) -> None:
-        self._run, self._chosen, nprocs = run, chosen, run.nprocs
-        self._block = -(-nprocs // most)
-        self._parts = -(-nprocs // self._block)
-        self._bytes, self._messages = np.zeros((2, self._parts, self._parts))
-        self._out, self._into, self._to_self = np.zeros((3, nprocs))
-        self._total = np.zeros(2)
-
-    def add(self, window: RunWindow) -> None:
-        """Take in the transfers of a window."""
-        nprocs, parts = self._run.nprocs, self._parts
-        kept = None if self._chosen is None else self._chosen[window.position]
-        sender, receiver, sizes, messages = _transfers(window, kept)
-        cells = sender // self._block * parts + receiver // self._block
-        self._bytes += np.bincount(cells, sizes, parts * parts).reshape(parts, parts)
-        self._messages += np.bincount(cells, messages, parts * parts).reshape(parts, parts)
-        self._out += np.bincount(sender, sizes, nprocs)
-        self._into += np.bincount(receiver, sizes, nprocs)
-        self._total += float(sizes.sum()), float(messages.sum())
-        records = window.run.records[window.fresh]
-        if records["self_bytes"].any():
-            to_self = records["self_bytes"] if kept is None else records["self_bytes"] * kept
-            self._to_self += np.bincount(records["pid"], to_self, nprocs)
-
-    def matrix(self) -> Matrix:
-        """Return the matrix, when all windows have been taken in."""
-        return Matrix(
-            self._block,
-            self._bytes,
-            self._messages,
-            self._sums(self._out),
-            self._sums(self._into),
-            self._sums(self._to_self).total,
-            *self._total.tolist(),
-        )
-
-    def _sums(self, by_process: Floats) -> BlockSums:
-        """Sum up a quantity of all processes of the run by blocks."""
-        padded = np.full(self._parts * self._block, -1.0)
-        padded[: len(by_process)] = by_process
-        by_block = padded.reshape(self._parts, self._block)
-        pid = np.arange(self._parts) * self._block + by_block.argmax(axis=1)
-        return BlockSums(np.maximum(by_block, 0).sum(axis=1), by_block.max(axis=1), pid)
-
-    def keep(self) -> None:
-        """Keep the matrix of the whole run for :func:`matrix_of`."""
-        once(self._run, _WHOLE, self.matrix)
 
 
 def _transfers(window: RunWindow, chosen: Bools | None) -> tuple[Ints, Ints, Floats, Floats]:

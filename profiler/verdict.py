@@ -262,9 +262,9 @@ def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
 def _sites(callgraph: CallGraph, loss: Loss) -> set[tuple[str, int]]:
     """Return all calls in the run that lead to the function and cost centre of a loss."""
     return {
-        (origin.chain[-3], callgraph.call_lines(number)[-2])
-        for number, origin in enumerate(callgraph.origins)
-        if len(origin.chain) > 2 and origin.chain[-2:] == loss.chain[-2:]
+        (chain[-3], callgraph.call_lines(number)[-2])
+        for number, chain in enumerate(callgraph.origins)
+        if len(chain) > 2 and chain[-2:] == loss.chain[-2:]
     }
 
 

@@ -493,5 +493,5 @@ def links(graph: networkx.DiGraph, names: Collection[str]) -> list[DrawnLink]:
     edges = {edge: position for position, edge in enumerate(graph.edges)}
     return [
         DrawnLink(number[caller], number[callee], edges.get((caller, callee)))
-        for caller, callee, _ in shown_nodes.links(graph, names)
+        for caller, callee in shown_nodes.links(graph, names)
     ]

@@ -87,9 +87,9 @@ def waited(opened: OpenRun, query: Mapping[str, str]) -> Json:
         raise AddressError(f"Give a row below {picture.rows}, and low and high in seconds.")
     origins = opened.callgraph(opened.whole(query)).origins
     known = [
-        {"node": origins[each.origin].chain[-1], "pid": each.pid, "seconds": each.ns / 1e9}
-        for each in picture.waited_for(row, low_s * 1e9, high_s * 1e9)
-        if each.origin >= 0
+        {"node": origins[origin][-1], "pid": pid, "seconds": ns / 1e9}
+        for origin, pid, ns in picture.waited_for(row, low_s * 1e9, high_s * 1e9)
+        if origin >= 0
     ]
     return {"waited": known[:MOST_WAITED_FOR]}
 
@@ -102,7 +102,7 @@ def marks(opened: OpenRun, query: Mapping[str, str]) -> Json:
 
 def describe(callgraph: CallGraph, picture: TimePicture, view: PictureView, unit: float) -> Json:
     """Return a window as values for JSON, with edges in supersteps or, by ``unit``, seconds."""
-    leaves = [origin.chain[-1] for origin in callgraph.origins]
+    leaves = [chain[-1] for chain in callgraph.origins]
     origins = callgraph.origin_of(view.ended_at)
     layers, units = _compact(view.layers)
     return {

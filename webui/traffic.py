@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bsplib.profiler.departures import SIDES, DepartureSums, summed_up
+from bsplib.profiler.departures import SIDES, DepartureSums, summed_up, thinned
 from bsplib.profiler.rates import fitted_to
-from bsplib.profiler.traffic import MatrixSums, matrix_of
+from bsplib.profiler.traffic import Matrix, matrix_of
 from bsplib.webui.opened_runs import records_through
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.profiler.departures import Departures
     from bsplib.profiler.rates import Rates
-    from bsplib.profiler.traffic import BlockSums, Matrix
+    from bsplib.profiler.traffic import Sums
     from bsplib.profiler.window import RunWindow
+    from bsplib.recording.tables import Columns
     from bsplib.webui.opened_runs import OpenRun, RunPart
 
 Json = dict[str, Any]
@@ -65,15 +65,16 @@ def scatter(opened: OpenRun, query: Mapping[str, str]) -> Json:
         _departures_of(part), lambda: summed_up(callgraph.run, rates.g, rates.l, rates.rule)
     )
     found = sums.rows()
-    points = found if found.count.sum() <= MOST_POINTS else found.thinned()
+    supersteps = int(found["count"].sum())
+    points = found if supersteps <= MOST_POINTS else thinned(found)
     return {
         "g": rates.g,
         "l": rates.l,
         "rule": rates.rule,
         "note": rates.note,
-        "supersteps": int(found.count.sum()),
+        "supersteps": supersteps,
         "patterns": list(SIDES),
-        "points": {**_describe_points(callgraph, points), "count": points.count.tolist()},
+        "points": _describe_points(callgraph, points),
         "centres": _describe_centres(callgraph, sums),
     }
 
@@ -91,7 +92,7 @@ class SavedTraffic:
 
     def __init__(self, opened: OpenRun) -> None:
         self._opened, rates = opened, _fitted(opened)
-        self._matrix = MatrixSums(opened.run)
+        self._matrix = Matrix(opened.run)
         self._departures = DepartureSums(opened.run, rates.g, rates.l, rates.rule)
 
     def add(self, window: RunWindow) -> None:
@@ -101,27 +102,23 @@ class SavedTraffic:
 
     def keep(self) -> None:
         """Keep what was summed up with the run, when all windows have been taken in."""
-        self._matrix.keep()
+        self._matrix.keep(self._opened.run)
         self._opened.once(_departures_of(self._opened.part({})), lambda: self._departures)
 
 
-def _describe_points(callgraph: CallGraph, found: Departures) -> Json:
-    leaves = [each.chain[-1] for each in callgraph.origins]
+def _describe_points(callgraph: CallGraph, found: Columns) -> Json:
+    times = {name: found[name] for name in ("comm_s", "predicted_s")}
+    others = ("h", "pattern", "root", "superstep", "group", "count")
     return {
-        "h": found.h.tolist(),
-        "comm_s": [float(f"{value:.6g}") for value in found.comm_s],
-        "predicted_s": [float(f"{value:.6g}") for value in found.predicted_s],
-        "pattern": found.pattern.tolist(),
-        "root": found.root.tolist(),
-        "superstep": found.superstep.tolist(),
-        "group": found.group.tolist(),
-        "node": [leaves[number] for number in found.origin.tolist()],
+        **{name: found[name].tolist() for name in others},
+        **{name: [float(f"{value:.6g}") for value in each] for name, each in times.items()},
+        "node": [callgraph.origins[number][-1] for number in found["origin"].tolist()],
     }
 
 
 def _describe_centres(callgraph: CallGraph, sums: DepartureSums) -> list[Json]:
     """Return the cost centres whose supersteps depart most in sum, in either direction."""
-    leaves = [origin.chain[-1] for origin in callgraph.origins]
+    leaves = [chain[-1] for chain in callgraph.origins]
     place = {leaf: number for number, leaf in enumerate(dict.fromkeys(leaves))}
     number = np.array([place[leaf] for leaf in leaves], np.int64)
     over_s, count = (np.bincount(number, each, len(place)) for each in sums.by_origin())
@@ -134,5 +131,6 @@ def _describe_centres(callgraph: CallGraph, sums: DepartureSums) -> list[Json]:
     ]
 
 
-def _describe_sums(sums: BlockSums) -> Json:
-    return {"total": sums.total.tolist(), "most": sums.most.tolist(), "pid": sums.pid.tolist()}
+def _describe_sums(sums: Sums) -> Json:
+    total, most, pid = sums
+    return {"total": total.tolist(), "most": most.tolist(), "pid": pid.tolist()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.hosts import host_names, processes_named
@@ -14,13 +14,9 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
 
-class Change(NamedTuple):
-    """Seconds that one function takes more or less of one kind."""
-
-    seconds: float
-    function: str
-    text: str
-    """What follows the name of the function, such as ``computes 2.00 ms less``."""
+Change = tuple[float, str, str]
+"""Seconds that one function takes more or less of one kind; its name; and what follows that, such
+as ``computes 2.00 ms less``."""
 
 
 def verdict(comparison: Comparison) -> str:
@@ -39,12 +35,10 @@ def verdict(comparison: Comparison) -> str:
 def _together(changes: list[Change]) -> str:
     """Return the texts of changes; the name of a function is not repeated."""
     text = last = ""
-    for change in changes:
-        again = change.function == last
-        text += (
-            f" and {change.text}" if again else f"{text and '; '}{change.function} {change.text}"
-        )
-        last = change.function
+    for _, function, change in changes:
+        again = function == last
+        text += f" and {change}" if again else f"{text and '; '}{function} {change}"
+        last = function
     return text
 
 
@@ -63,8 +57,8 @@ def causes_of(comparison: Comparison, most: int = 2) -> list[Change]:
         functions[node.known.function.id].append(node)
     changes = [change for nodes in functions.values() for change in _changes(comparison, nodes)]
     longer = max(value or 0 for value in comparison.whole.values("time"))
-    worth = [it for it in changes if abs(it.seconds) > LEAST_TOLD * longer]
-    return sorted(worth, key=lambda it: -abs(it.seconds))[:most]
+    worth = [change for change in changes if abs(change[0]) > LEAST_TOLD * longer]
+    return sorted(worth, key=lambda change: -abs(change[0]))[:most]
 
 
 def _time(comparison: Comparison) -> str:
@@ -91,13 +85,13 @@ def _changes(comparison: Comparison, nodes: list[Compared]) -> list[Change]:
     if all(node.before is None for node in nodes) or all(node.after is None for node in nodes):
         seconds = sum(node.change("time") for node in nodes)
         text = "is new and takes" if seconds >= 0 else "is gone, which took"
-        return [Change(seconds, name, f"{text} {fmt.seconds(abs(seconds))}")]
-    changes = []
+        return [(seconds, name, f"{text} {fmt.seconds(abs(seconds))}")]
+    changes = list[Change]()
     for part, text in _PARTS.items():
         seconds = sum(node.change(part) for node in nodes)
         amount = fmt.seconds(abs(seconds)), "less" if seconds < 0 else "more"
         whom = _whom(comparison, nodes, seconds, part)
-        changes.append(Change(seconds, name, text.format(*amount, whom=whom)))
+        changes.append((seconds, name, text.format(*amount, whom=whom)))
     return changes
 
 

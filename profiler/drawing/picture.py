@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bsplib.profiler.callgraph import CallGraph, Cost, Node
-    from bsplib.profiler.drawing.shown_nodes import ShownLink
     from bsplib.profiler.drawing.view import View
     from bsplib.profiler.graph_book import GraphBook
 
@@ -78,7 +77,8 @@ class Drawing(NamedTuple):
     view: View
     names: list[str]
     """Ids of the nodes that are drawn, in the order of the graph."""
-    links: list[ShownLink]
+    links: list[tuple[str, str]]
+    """Callers and callees; dashed where the call leads through nodes that are not drawn."""
 
 
 def drawing(callgraph: CallGraph, view: View, most: int = shown_nodes.MOST_SHOWN) -> Drawing:
@@ -103,10 +103,7 @@ def drawing(callgraph: CallGraph, view: View, most: int = shown_nodes.MOST_SHOWN
 
 def uncut(callgraph: CallGraph, view: View) -> Drawing:
     """Return a picture of all nodes and edges, which dot may be unable to draw."""
-    links = [
-        shown_nodes.ShownLink(caller, callee, True) for caller, callee in callgraph.graph.edges
-    ]
-    return Drawing(callgraph, view, list(callgraph.graph), links)
+    return Drawing(callgraph, view, list(callgraph.graph), list(callgraph.graph.edges))
 
 
 def draw(picture: Drawing, output: str) -> bytes:
@@ -151,9 +148,9 @@ def to_dot(
         dot.node(name, _label(picture, name), _attributes=box)
     steps = set(itertools.pairwise(picture.view.chain))
     for link in picture.links:
-        known = {} if numbers is None else numbers.get_edge_data(*link[:2], default={})
+        known = {} if numbers is None else numbers.get_edge_data(*link, default={})
         line = _line(picture, link, steps) | _attributes(known)
-        dot.edge(link.caller, link.callee, _attributes=line)
+        dot.edge(*link, _attributes=line)
     source: str = dot.source
     return source
 
@@ -186,13 +183,15 @@ def _box(picture: Drawing, name: str, critical: set[str]) -> dict[str, str]:
     }
 
 
-def _line(picture: Drawing, link: ShownLink, critical: set[tuple[str, str]]) -> dict[str, str]:
+def _line(
+    picture: Drawing, link: tuple[str, str], critical: set[tuple[str, str]]
+) -> dict[str, str]:
     """Return the attributes of a line: its width, and whether it is critical or indirect."""
-    if not link.direct:
+    if not picture.callgraph.graph.has_edge(*link):
         return {"style": "dashed", "penwidth": "0.8"}
-    width = 0.6 + 5.4 * picture.view.weights[link.caller, link.callee]
+    width = 0.6 + 5.4 * picture.view.weights[link]
     line = {"penwidth": f"{width:.2f}"}
-    return line | {"color": INK} if (link.caller, link.callee) in critical else line
+    return line | {"color": INK} if link in critical else line
 
 
 def _heading(picture: Drawing) -> str:
@@ -255,7 +254,8 @@ def _dropped(picture: Drawing) -> str:
     others = [view.scores[name] for name in picture.callgraph.graph if name not in names]
     if not others:
         return ""
-    folded = ", folded into dashed lines" if not all(x.direct for x in picture.links) else ""
+    is_whole = all(picture.callgraph.graph.has_edge(*link) for link in picture.links)
+    folded = "" if is_whole else ", folded into dashed lines"
     return (
         f"{len(others)} of {len(view.scores)} nodes are left out{folded}: none of them has more "
         f"than {view.amount(max(others))}."

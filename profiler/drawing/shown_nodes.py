@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -11,16 +11,6 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 80
 """Number of nodes that can be read on a screen or on a page."""
-
-
-class ShownLink(NamedTuple):
-    """A line between two nodes that are shown."""
-
-    caller: str
-    callee: str
-    direct: bool
-    """Whether it is an edge of the call graph; otherwise a chain of calls through nodes that
-    are not shown."""
 
 
 def chosen(
@@ -45,22 +35,19 @@ def chosen(
     return [name for name in graph if name in kept]
 
 
-def links(graph: networkx.DiGraph, shown: Collection[str]) -> list[ShownLink]:
-    """Return the lines between the nodes that are shown.
+def links(graph: networkx.DiGraph, shown: Collection[str]) -> list[tuple[str, str]]:
+    """Return the lines between the nodes that are shown: caller and callee.
 
     A node is linked with each shown node that it calls, directly or through nodes that are
-    not shown. So a shown node that the root reaches is never without a caller.
+    not shown: then the graph has no such edge. So a shown node that the root reaches is never
+    without a caller.
 
     Args:
         graph: the call graph.
         shown: ids of the nodes that are shown.
     """
     kept = frozenset(shown)
-    return [
-        ShownLink(caller, callee, graph.has_edge(caller, callee))
-        for caller in shown
-        for callee in _reached(graph, caller, kept)
-    ]
+    return [(caller, callee) for caller in shown for callee in _reached(graph, caller, kept)]
 
 
 def _reached(graph: networkx.DiGraph, caller: str, shown: frozenset[str]) -> Iterator[str]:

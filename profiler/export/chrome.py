@@ -104,7 +104,7 @@ _MOMENTS = ("start", "arrive", "released", "end")
 def _described(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name and the arguments of the slice of each record."""
     callgraph, records = request.callgraph, request.run.records
-    leaves = [callgraph.graph.nodes[origin.chain[-1]]["node"] for origin in callgraph.origins]
+    leaves = [callgraph.graph.nodes[chain[-1]]["node"] for chain in callgraph.origins]
     labels = [fmt.label(leaf) for leaf in leaves]
     kinds = {kind.value: kind.name.lower() for kind in Kind}
     numbers = (records["superstep"], records["group"], records["kind"], *h_relation(request.run))

@@ -11,8 +11,9 @@ Source: profile.proto of google/pprof. The messages are written here, in the thi
 from __future__ import annotations
 
 import gzip
+from collections import defaultdict
 from datetime import datetime
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
@@ -36,14 +37,8 @@ if TYPE_CHECKING:
 _SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING = range(1, 7)
 _TIME_NANOS, _DURATION_NANOS, _COMMENT, _DEFAULT_SAMPLE_TYPE = 9, 10, 13, 14
 """Numbers of the fields of a Profile."""
-_MAPPING_ID = 1
-
-
-class _Strings(dict[str, int]):
-    """The positions of strings in the table of a profile, in which each is there once."""
-
-    def __missing__(self, string: str) -> int:
-        return self.setdefault(string, len(self))
+_Strings = defaultdict[str, int]
+"""The positions of strings in the table of a profile, in which each is there once."""
 
 
 def write(request: Request, file: BinaryIO) -> None:
@@ -53,7 +48,7 @@ def write(request: Request, file: BinaryIO) -> None:
         TooLargeError: there are too many samples.
     """
     weights = weights_of(request.callgraph, request.book.book)
-    check_file(len(weights.pid), "samples", size_bytes=50)
+    check_file(len(weights[0]), "samples", size_bytes=50)
     with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packing:
         for part in _profile(request.callgraph, weights):
             packing.write(part)
@@ -61,7 +56,7 @@ def write(request: Request, file: BinaryIO) -> None:
 
 def _profile(callgraph: CallGraph, weights: Weights) -> Iterator[bytes]:
     """Yield the fields of a Profile."""
-    strings = _Strings({"": 0})
+    strings = _Strings(lambda: len(strings), {"": 0})  # a new one is the next
     for name, unit in VALUES:
         yield message(_SAMPLE_TYPE, number(1, strings[name]) + number(2, strings[unit]))
     # A label without a unit is lost where its number is 0, that of the first process.
@@ -86,11 +81,8 @@ def _samples(callgraph: CallGraph, weights: Weights, label: bytes) -> Iterator[b
     The numbers of locations are those of nodes, from 1.
     """
     place = {node.id: position for position, node in enumerate(_nodes(callgraph), start=1)}
-    stacks = [
-        packed(1, [place[node] for node in reversed(origin.chain)]) for origin in callgraph.origins
-    ]
-    rows = zip(weights.origin.tolist(), weights.pid.tolist(), weights.values.tolist(), strict=True)
-    for origin, pid, values in rows:
+    stacks = [packed(1, [place[node] for node in reversed(chain)]) for chain in callgraph.origins]
+    for origin, pid, values in zip(*(each.tolist() for each in weights), strict=True):
         labelled = message(3, label + number(3, pid))
         yield message(_SAMPLE, stacks[origin] + packed(2, values) + labelled)
 
@@ -99,12 +91,12 @@ def _mapping(run: Run, strings: _Strings) -> bytes:
     """Return the program, and that its functions, files and lines are known."""
     known = b"".join(number(field, 1) for field in (7, 8, 9))
     program = strings[fmt.visible(str(run.meta.get("program", "")))]
-    return number(1, _MAPPING_ID) + number(5, program) + known
+    return number(1, 1) + number(5, program) + known
 
 
 def _location(position: int, node: Node) -> bytes:
     line = number(1, position) + number(2, node.line)
-    return number(1, position) + number(2, _MAPPING_ID) + message(4, line)
+    return number(1, position) + number(2, 1) + message(4, line)
 
 
 def _function(position: int, node: Node, strings: _Strings) -> bytes:
@@ -131,15 +123,8 @@ def _facts(run: Run, strings: _Strings) -> Iterator[bytes]:
 # -- what each process spent at each call stack, for formats that hold stacks with weights --------
 
 
-class Weights(NamedTuple):
-    """Pairs of call stacks and processes, with what was spent there; arrays of equal length."""
-
-    origin: Ints
-    """Position in ``CallGraph.origins``."""
-    pid: Ints
-    values: Ints
-    """Shape (pairs, ``len(VALUES)``)."""
-
+Weights = tuple["Ints", "Ints", "Ints"]
+"""Call stacks and processes, with what was spent there: see :func:`weights_of`."""
 
 VALUES = (
     ("supersteps", "count"),
@@ -162,6 +147,9 @@ def weights_of(callgraph: CallGraph, book: Book) -> Weights:
     Args:
         callgraph: the call graph of the run.
         book: the book of the run.
+
+    Returns:
+        Position in ``CallGraph.origins``, process, and values, shape (pairs, ``len(VALUES)``).
     """
     run = callgraph.run
     keys = callgraph.origin_of_records().astype(np.int64) * run.nprocs + run.records["pid"]
@@ -175,12 +163,12 @@ def weights_of(callgraph: CallGraph, book: Book) -> Weights:
         costs["h"],
     )
     lost = np.zeros(len(found))
-    for loss in book.sums.losses:
-        lost[np.searchsorted(found, loss.origin * run.nprocs + loss.pid)] += loss.ns / run.nprocs
+    for (_, origin), by_pid in book.sums.losses.items():
+        for pid, ns in by_pid.items():
+            lost[np.searchsorted(found, origin * run.nprocs + pid)] += ns / run.nprocs
     sums = [*(np.bincount(pair, column, len(found)) for column in columns), lost]
     values = np.rint(np.stack(sums, axis=1)).astype(np.int64)
-    origin, pid = np.divmod(found, run.nprocs)
-    return Weights(origin, pid, values)
+    return *np.divmod(found, run.nprocs), values
 
 
 # -- the wire format of Protocol Buffers, as far as it is needed to write messages ----------------

@@ -59,7 +59,7 @@ def _profiles(request: Request) -> list[dict[str, Any]]:
     """Return the losses by call stack, and the time of each process in order."""
     callgraph, run = request.callgraph, request.run
     frame = {name: number for number, name in enumerate(callgraph.graph)}
-    stacks = [[frame[name] for name in origin.chain] for origin in callgraph.origins]
+    stacks = [[frame[name] for name in chain] for chain in callgraph.origins]
     below = [[[*stack, len(frame) + phase] for phase in range(len(PHASES))] for stack in stacks]
     origins = callgraph.origin_of_records()
     profiles = [_losses(request, stacks)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from bsplib.errors import BspError
+from bsplib.errors import UsageError
 from bsplib.profiler import format as fmt
 from bsplib.profiler.export import chrome, pictures, plain_data, pprof, simgrid, speedscope
 
@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from bsplib.profiler.export.request import Request
-
-
-class FormatError(BspError):
-    """There is no format of this name, for this file or with these options."""
 
 
 class Format(NamedTuple):
@@ -122,17 +118,17 @@ def find(path: Path, name: str | None, formats: Iterable[Format] = FORMATS) -> F
         formats: the formats to choose from.
 
     Raises:
-        FormatError: there is no such format; the text names those that there are.
+        UsageError: there is no such format; the text names those that there are.
     """
     known = {form.name: form for form in formats}
     if name is not None:
         if name in known:
             return known[name]
-        raise FormatError(f"there is no format {fmt.visible(name)!r}: choose {', '.join(known)}")
+        raise UsageError(f"there is no format {fmt.visible(name)!r}: choose {', '.join(known)}")
     fitting = [form for form in known.values() if path.name.lower().endswith(form.ending)]
     if not fitting:
         endings = ", ".join(form.ending for form in known.values())
-        raise FormatError(
+        raise UsageError(
             f"the ending of {fmt.visible(str(path))} names no format: use one of {endings}, or "
             f"--format"
         )
@@ -143,9 +139,9 @@ def check_options(form: Format, given: Iterable[str]) -> None:
     """Refuse options that have no effect on a format.
 
     Raises:
-        FormatError: one of the options has no effect.
+        UsageError: one of the options has no effect.
     """
     for option in given:
         if option in OPTIONS and option not in form.options:
             shown = "run" if option == "number" else option
-            raise FormatError(f"--{shown} has no effect on the format {form.name}: leave it out")
+            raise UsageError(f"--{shown} has no effect on the format {form.name}: leave it out")

@@ -108,11 +108,11 @@ def observe(
     for run, values, seed in runs:
         graph = build(run)
         nodes |= dict(graph.graph.nodes(data="node"))
-        for number, origin in enumerate(graph.origins):
-            chains[origin.chain] = None
+        for number, chain in enumerate(graph.origins):
+            chains[chain] = None
             stack = graph.stack_of(number)
             if any(frame.library and frame.function in _TOLD for frame in stack):
-                told.add(origin.chain)
+                told.add(chain)
         there = {**values, PROCESSES: float(run.nprocs)}
         found = _quantities(graph, inside)
         records = run.records
@@ -156,9 +156,9 @@ def _quantities(graph: CallGraph, inside: set[Chain]) -> dict[Chain, Quantities]
     if not len(records):
         return {}
     order = np.lexsort((records["pid"], records["superstep"], records["group"]))
-    chains = list(dict.fromkeys(origin.chain for origin in graph.origins))
+    chains = list(dict.fromkeys(graph.origins))
     number = {chain: place for place, chain in enumerate(chains)}
-    of_origin = np.array([number[origin.chain] for origin in graph.origins], np.intp)
+    of_origin = np.array([number[chain] for chain in graph.origins], np.intp)
     group_of = records["group"][order].astype(np.intp)
     ends_step = (records["kind"] != Kind.END).astype(float)
     out, into = (side.astype(float) for side in h_relation(run))

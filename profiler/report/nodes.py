@@ -10,7 +10,15 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.executed import Executed, executed_below
 from bsplib.profiler.kinds import LEAST_TOLD
 from bsplib.profiler.lines import PART_NAMES, PARTS, Line, LineSeconds, lines_of
-from bsplib.profiler.report.lines import MARK, STYLE, Name, NumberColumn, print_table, print_wrapped
+from bsplib.profiler.report.lines import (
+    KEPT_WIDTH,
+    MARK,
+    STYLE,
+    Name,
+    NumberColumn,
+    print_table,
+    print_wrapped,
+)
 from bsplib.profiler.report.rows import TREE, choose
 from bsplib.profiler.rows import QUANTITIES, SHOWN, row_of, row_of_call
 from bsplib.profiler.survey import is_virtual
@@ -164,14 +172,13 @@ def _texts(callgraph: CallGraph, name: str, callers: int) -> Iterator[str]:
     yield own
 
 
-_MOST_INDENT = 20
-"""Columns by which a row is indented at most; below that its depth is written."""
-
-
 def _indent(depth: int) -> str:
-    """Return the space before a row of a call tree; where it is deep, the depth as a number."""
+    """Return the space before a row of a call tree; where it is deep, the depth as a number.
+
+    It is no wider than what is kept for the name behind it.
+    """
     space = 2 * depth
-    return " " * space if space <= _MOST_INDENT else f"{f'({depth})':<{_MOST_INDENT}} "
+    return " " * space if space <= KEPT_WIDTH else f"{f'({depth})':<{KEPT_WIDTH}} "
 
 
 MOST_LINES = 8

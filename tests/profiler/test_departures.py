@@ -4,7 +4,7 @@ import pytest
 
 from bsplib.profiler import departures as departing
 from bsplib.profiler import window
-from bsplib.profiler.departures import summed_up
+from bsplib.profiler.departures import over_s, summed_up, thinned
 from bsplib.recording import tables
 from bsplib.sync_kinds import Kind
 
@@ -22,9 +22,9 @@ def steps(script):
 
 def test_the_prediction_is_g_h_plus_l(steps):
     found = summed_up(steps, g=1e-9, l=10e-9).rows()
-    assert found.h.tolist() == [8, 20, 20]
-    assert found.predicted_s == pytest.approx([18e-9, 30e-9, 30e-9])
-    assert found.over_s == pytest.approx([0, 0, 100e-9])
+    assert found["h"].tolist() == [8, 20, 20]
+    assert found["predicted_s"] == pytest.approx([18e-9, 30e-9, 30e-9])
+    assert over_s(found) == pytest.approx([0, 0, 100e-9])
 
 
 def test_a_superstep_names_where_the_process_with_the_greatest_h_ended_it(script):
@@ -34,9 +34,7 @@ def test_a_superstep_names_where_the_process_with_the_greatest_h_ended_it(script
         places[sender] = "main much"
         program.step(places, puts=[(sender, 0, 4), (sender, 0, 4), (sender, 3 - sender, 4)])
     callgraph = program.reading().callgraph
-    leaves = [
-        callgraph.origins[at].chain[-2] for at in summed_up(callgraph.run, 0, 0).rows().origin
-    ]
+    leaves = [callgraph.origins[at][-2] for at in summed_up(callgraph.run, 0, 0).rows()["origin"]]
     assert [callgraph.graph.nodes[leaf]["node"].name for leaf in leaves] == ["much", "much"]
 
 
@@ -50,11 +48,11 @@ def test_one_superstep_stands_for_all_that_look_the_same_where_there_are_many(sc
     monkeypatch.setattr(window, "ROWS", 16)
     monkeypatch.setattr(departing, "MOST_KEPT", 20)
     few = summed_up(run, 0, 0)
-    assert len(few.rows().h) <= 20
-    assert few.rows().count.sum() == 60
-    points, points_of_few = every.rows().thinned(), few.rows().thinned()
-    assert len(points.h) < 10
-    assert points_of_few.superstep.tolist() == points.superstep.tolist()
-    assert points_of_few.count.tolist() == points.count.tolist()
+    assert len(few.rows()) <= 20
+    assert few.rows()["count"].sum() == 60
+    points, points_of_few = thinned(every.rows()), thinned(few.rows())
+    assert len(points) < 10
+    assert points_of_few["superstep"].tolist() == points["superstep"].tolist()
+    assert points_of_few["count"].tolist() == points["count"].tolist()
     for whole, summed in zip(every.by_origin(), few.by_origin(), strict=True):
         assert summed == pytest.approx(whole)

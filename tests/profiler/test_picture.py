@@ -24,7 +24,7 @@ RATES = Rates(g=1e-9, l=5e-9)
 
 
 def pictured(run, rates=FREE, **size):
-    return picture_of(Book(run, rates), **size)
+    return picture_of(Book(run, rates), **{"most_rows": 256, **size})
 
 
 def spent(window, column, row):
@@ -177,8 +177,8 @@ def rooted(picture):
 
 
 def test_what_a_process_waited_for_is_where_another_one_was_longer(uneven):
-    (waited,) = pictured(uneven).waited_for(0, 12, 22)
-    assert (waited.pid, waited.ns) == (1, 10)
+    ((_, pid, ns),) = pictured(uneven).waited_for(0, 12, 22)
+    assert (pid, ns) == (1, 10)
     assert pictured(uneven).waited_for(0, 0, 10) == []
     assert pictured(uneven).waited_for(1, 0, 34) == []
 

@@ -69,7 +69,7 @@ def assert_alike(run, there):
     assert np.array_equal(*(book.by_process() for book in books))
     one, other = (book.of_graph(build(book.run)) for book in books)
     assert one == other
-    assert list(books[0].sums.losses) == list(books[1].sums.losses)
+    assert books[0].sums.losses == books[1].sums.losses
 
 
 SLOW = Machine("slow", "made up", g=3.1e-9, l=50.3e-9, speed=1e9)

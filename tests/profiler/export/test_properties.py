@@ -42,13 +42,13 @@ def written(form, request):
 def test_samples_of_processes_and_stacks_add_up_to_the_pies_of_every_node(requests, data):
     request = data.draw(requests)
     callgraph, nprocs = request.callgraph, request.run.nprocs
-    weights = weights_of(callgraph, request.book.book)
+    origins, pids, values = weights_of(callgraph, request.book.book)
     for node, cost in callgraph.graph.nodes(data="cost"):
-        under = [origin in callgraph.passing[node] for origin in weights.origin]
+        under = [origin in callgraph.passing[node] for origin in origins]
         for column, (name, _) in enumerate(VALUES):
             if name not in METRICS:
                 continue
-            pairs = zip(weights.pid[under], weights.values[under, column], strict=True)
+            pairs = zip(pids[under], values[under, column], strict=True)
             sums = Counter()
             for pid, value in pairs:
                 sums[int(pid)] += int(value)
@@ -61,10 +61,10 @@ def test_samples_of_processes_and_stacks_add_up_to_the_pies_of_every_node(reques
 @given(st.data())
 def test_losses_of_processes_and_stacks_add_up_to_the_loss_of_the_run(requests, data):
     request = data.draw(requests)
-    weights = weights_of(request.callgraph, request.book.book)
+    _, pids, values = weights_of(request.callgraph, request.book.book)
     names = [name for name, _ in VALUES]
-    total = weights.values[:, names.index("loss")].sum()
-    assert total == pytest.approx(1e9 * request.book.main.loss_s, abs=len(weights.pid))
+    total = values[:, names.index("loss")].sum()
+    assert total == pytest.approx(1e9 * request.book.main.loss_s, abs=len(pids))
 
 
 @few

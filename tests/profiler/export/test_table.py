@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bsplib.errors import UsageError
 from bsplib.machine import load_machine
-from bsplib.profiler.export.table import FORMATS, FormatError, check_options, find
+from bsplib.profiler.export.table import FORMATS, check_options, find
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.rates import rates_on
 from bsplib.recording.records import Trace
@@ -44,12 +45,12 @@ def test_the_ending_of_a_file_names_its_format(form):
 
 
 def test_an_unknown_ending_names_those_that_are_known():
-    with pytest.raises(FormatError, match=r"ending of x\.doc names no format: use one of \.svg, "):
+    with pytest.raises(UsageError, match=r"ending of x\.doc names no format: use one of \.svg, "):
         find(Path("x.doc"), None)
 
 
 def test_an_option_without_effect_is_refused():
-    with pytest.raises(FormatError, match="--top has no effect on the format csv: leave it out"):
+    with pytest.raises(UsageError, match="--top has no effect on the format csv: leave it out"):
         check_options(find(Path("x.csv"), None), ["table", "top"])
 
 
