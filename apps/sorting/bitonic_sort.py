@@ -28,7 +28,6 @@ processes have partners and p divides n.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -38,6 +37,7 @@ from numpy.typing import ArrayLike
 import bsplib
 from bsplib.apps.command import ProgramRun, place_options
 from bsplib.apps.progress import Step, steps, unseen
+from bsplib.apps.sorting.blocks import levels
 from bsplib.apps.sorting.keys import Keys, all_keys, block_of, keys_options, number_of_keys
 from bsplib.apps.work import charge_sort
 
@@ -79,7 +79,10 @@ def main(
     k = (bsp.nprocs - 1).bit_length()
     with steps(bsp, 1 + k * (k + 1) // 2, shown=progress) as begin:
         begin("sort")
-        block = merge_sort(bsp, np.sort(keys), length, descending=descending, begin=begin)
+        charge_sort(bsp, len(keys))
+        block = merge_sort(
+            bsp, np.sort(keys), length, descending=descending, charged=True, begin=begin
+        )
     return block[::-1].copy() if descending else block
 
 
@@ -104,27 +107,12 @@ def merge_sort(
             they measure it.
         begin: is called with the name of each split as it begins.
     """
-    span = 1
-    while span < bsp.nprocs:
-        span *= 2
-        for partner in partners(bsp.pid, span):
-            begin(f"merge {span} blocks")
-            block = split(bsp, block, partner, length, descending=descending)
-            if charged:
-                charge_sort(bsp, len(block), 2)
+    for level in levels(bsp.nprocs, 1):
+        begin(f"merge {level.span} blocks")
+        block = split(bsp, block, level.partner(bsp.pid), length, descending=descending)
+        if charged:
+            charge_sort(bsp, len(block), 2)
     return block
-
-
-def partners(pid: int, span: int) -> Iterator[int]:
-    """Return with whom a process splits blocks to merge two sorted lists of span/2 blocks.
-
-    These are log2(span) processes; some may not exist.
-    """
-    yield pid ^ (span - 1)
-    distance = span // 4
-    while distance:
-        yield pid ^ distance
-        distance //= 2
 
 
 def split(bsp: bsplib.Group, block: Keys, partner: int, length: int, *, descending: bool) -> Keys:
@@ -176,17 +164,6 @@ def merge_path(first: Keys, second: Keys, count: int) -> int:
     return low
 
 
-def reference(
-    values: ArrayLike | int, *, descending: bool = False, nprocs: int = 1, **made: Any
-) -> Keys:
-    """Return all keys in order, sorted by numpy in one process; arguments as :func:`main`.
-
-    The number of processes that make the keys matters only for adversarial keys.
-    """
-    ordered = np.sort(all_keys(values, nprocs, **made))
-    return ordered[::-1] if descending else ordered
-
-
 @click.command()
 @keys_options
 @click.option("--descending", is_flag=True, help="The greatest key comes first.")
@@ -194,8 +171,8 @@ def reference(
 def command(size: int, descending: bool, place: ProgramRun, **made: Any) -> None:
     """Sort keys by bitonic merge sort, and compare the result with numpy's."""
     blocks = place.run(main, size, descending=descending, progress=True, **made)
-    expected = reference(size, descending=descending, nprocs=len(blocks), **made)
-    if not np.array_equal(np.concatenate(blocks), expected):
+    expected = np.sort(all_keys(size, len(blocks), **made))
+    if not np.array_equal(np.concatenate(blocks), expected[::-1] if descending else expected):
         raise click.ClickException("the keys are not in order")
     click.echo(f"{len(blocks)} processes sorted {size} keys")
 

@@ -39,11 +39,14 @@ class SplitLevel(NamedTuple):
     distance: int
     """Distance of the partners; 0 if each block is paired with its mirror image."""
 
+    def partner(self, block: int) -> int:
+        """Return with which block another is split; perhaps there is none of this number."""
+        return block ^ (self.distance or self.span - 1)
+
     def pairs(self, count: int) -> Iterator[Pair]:
         """Return the pairs among ``count`` blocks."""
-        flip = self.distance or self.span - 1
         for first in range(count):
-            second = first ^ flip
+            second = self.partner(first)
             if first < second < count:
                 yield Pair(first, second)
 

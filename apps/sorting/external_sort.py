@@ -35,7 +35,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from math import gcd
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -51,8 +51,8 @@ from bsplib.apps.progress import drawn, steps
 from bsplib.apps.sorting.blocks import BlockTable, Pair, levels
 from bsplib.apps.sorting.blockwork import BlockWork, ChangedKeys, Files, merge, reverse
 from bsplib.apps.sorting.keycheck import fingerprint, in_order, make_keys
-from bsplib.apps.sorting.keyfile import PAGE, channel, find_keys
-from bsplib.apps.sorting.keys import DISTRIBUTIONS, Keys
+from bsplib.apps.sorting.keyfile import PAGE, FileChannel, find_keys
+from bsplib.apps.sorting.keys import DISTRIBUTIONS
 from bsplib.apps.sorting.overlapped_io import Buffer, make_buffers, stream
 from bsplib.apps.sorting.workspace import scratch_folder, workspace
 from bsplib.command_options import force_option
@@ -107,7 +107,9 @@ def main(
     todo = levels(len(table), 2)
     with ExitStack() as stack:
         channels = {
-            file: stack.enter_context(channel(file.path, write=number > 0, direct=direct))
+            file: stack.enter_context(
+                closing(FileChannel(file.path, write=number > 0, direct=direct))
+            )
             for number, file in enumerate(files)
         }
         show = stack.enter_context(steps(bsp, len(todo) + 1, shown=progress))
@@ -297,12 +299,6 @@ def sort_file(  # noqa: PLR0913  # each is an option
             progress=progress,
             **place,
         )
-
-
-def reference(path: str | os.PathLike[str], dtype: DTypeLike | None = None) -> Keys:
-    """Return the keys of a file in order, sorted by numpy in memory; not for large files."""
-    keys = find_keys(path, dtype)
-    return np.sort(np.fromfile(path, keys.dtype, keys.count, offset=keys.offset))
 
 
 # -- types of values on a command line ------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +20,6 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
 
-class Fingerprint(NamedTuple):
-    """Numbers that depend on the keys of a file, but not on their order."""
-
-    keys: int
-    checksum: int
-
-
 def make_keys(path: Path, size: int, tell: Tell, **how: Any) -> KeyFile:
     """Write a file of keys; ``how`` as for :func:`bsplib.apps.sorting.keys.block_of`."""
     chunks = max(-(-size // CHUNK), 1)
@@ -40,13 +33,13 @@ def make_keys(path: Path, size: int, tell: Tell, **how: Any) -> KeyFile:
     return find_keys(path)
 
 
-def fingerprint(keys: KeyFile, tell: Tell) -> Fingerprint:
-    """Return the fingerprint of a file's keys, bit for bit."""
+def fingerprint(keys: KeyFile, tell: Tell) -> tuple[int, int]:
+    """Return the number of a file's keys and a sum of all their bits, in whatever order."""
     total = 0
     for number, block in enumerate(_chunks(keys)):
         total = (total + int(_mixed(block).sum(dtype=np.uint64))) % 2**64
         tell(min((number + 1) * CHUNK / keys.count, 1))
-    return Fingerprint(keys.count, total)
+    return keys.count, total
 
 
 def in_order(keys: KeyFile, tell: Tell, *, descending: bool) -> bool:

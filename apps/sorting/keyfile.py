@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import mmap
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -204,13 +202,3 @@ class FileChannel:
         if self._direct is None or offset % PAGE or data.nbytes % PAGE:
             return self._cached
         return self._direct
-
-
-@contextmanager
-def channel(path: str, *, write: bool, direct: bool) -> Iterator[FileChannel]:
-    """Open a file for reading or writing parts of it, and close it at the end."""
-    opened = FileChannel(path, write=write, direct=direct)
-    try:
-        yield opened
-    finally:
-        opened.close()

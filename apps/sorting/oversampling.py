@@ -65,6 +65,11 @@ def sample_sizes(sizes: Sequence[int], factor: float, nprocs: int) -> list[int]:
     return [min(length, -(-length * total // size)) for length in sizes]
 
 
+def regular_distance(sizes: Sequence[int]) -> int:
+    """Return w, the distance of regular samples, for blocks of these lengths."""
+    return max(sum(sizes) // len(sizes) ** 2, 1)
+
+
 def expected_balance(factor: float, size: int, nprocs: int) -> float:
     """Return max/avg of the keys between pivots, in the median over samples of distinct keys.
 

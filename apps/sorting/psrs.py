@@ -26,43 +26,27 @@ M-step supersteps h in bytes              w
 6      0          0                       O(m log p): merged
 ====== ========== ======================= =====================================
 
-This is the sort to use: for records of any dtype, blocks of any lengths and any p. The program
-of Roda et al., Figure 8, to the letter of their equations 19 to 25, is
-:mod:`bsplib.apps.papers.msteps`.
+The stages are those of :mod:`bsplib.apps.sorting.sample_sort`, of which 1 and 2 are M-step 2,
+3 and 4 are M-step 3, and 5 to 7 are 4 to 6. This is the sort to use: for records of any dtype,
+blocks of any lengths and any p. The program of Roda et al., Figure 8, to the letter of their
+equations 19 to 25, is :mod:`bsplib.apps.papers.msteps`.
 
 Source: Shi and Schaeffer 1992 (the bound, for n >= p^3); Roda et al. 1999, section 4.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
-import numpy as np
 from numpy.typing import ArrayLike
 
 import bsplib
 from bsplib.apps.command import ProgramRun, place_options
 from bsplib.apps.progress import Step, steps, unseen
 from bsplib.apps.sorting.keys import block_of, keys_options
-from bsplib.apps.sorting.order import Order, Records, order_of
-from bsplib.apps.sorting.pivots import Sample, sample_at
-from bsplib.apps.sorting.sample_sort import (
-    Method,
-    agree,
-    balance,
-    broadcast_pivots,
-    check,
-    collect,
-    exchange,
-    merge,
-    partition,
-    reference,
-    sort_locally,
-    sort_sample,
-)
-from bsplib.apps.sorting.spare_block import SpareBlock
+from bsplib.apps.sorting.order import Records, order_of
+from bsplib.apps.sorting.sample_sort import Method, report, sort_in_stages
 
 
 def main(
@@ -96,7 +80,7 @@ def main(
     Source: Roda et al. 1999, section 4.2.
     """
     block = block_of(values, bsp.pid, bsp.nprocs, **made)
-    with steps(bsp, 5, shown=progress) as begin:
+    with steps(bsp, 7, shown=progress) as begin:
         return sort_blocks(bsp, block, key=key, stable=stable, begin=begin)
 
 
@@ -118,7 +102,7 @@ def sort_blocks(
             sorts and that is the same on all processes; not changed.
         key: field by which records are sorted; default: the whole record.
         stable: records of equal keys stay in the order (process, position).
-        begin: is called with the name of each M-step as it begins.
+        begin: is called with the name of each stage as it begins.
 
     Returns:
         The records that are due on this process, in order; no part of ``block``.
@@ -130,41 +114,8 @@ def sort_blocks(
     Cost: as the module says: 4 supersteps.
     Source: Roda et al. 1999, section 4.2.
     """
-    method = Method(order_of(block.dtype, key, stable=stable))
-    check(block, method)
-    sizes = agree(bsp, block)
-    if not sum(sizes):
-        return block.copy()
-    every = spacing(sizes)
-    counts = [-(-length // every) for length in sizes]
-    begin("2 sort and sample")
-    spare = SpareBlock.like(block)
-    work = sort_locally(bsp, block, spare, method)
-    sample = collect(bsp, regular_sample(bsp, work, method.order, every))
-    begin("3 pivots")
-    pivots = broadcast_pivots(bsp, sort_sample(bsp, sample, counts, method))
-    begin("4 cut")
-    parts = partition(bsp, work, pivots, method)
-    begin("5 exchange")
-    gathered = exchange(bsp, spare, parts, method)
-    begin("6 merge")
-    return merge(bsp, gathered, method)
-
-
-# -- steps that only this sort has ------------------------------------------------------------
-
-
-def spacing(sizes: Sequence[int]) -> int:
-    """Return w, the distance of samples, for blocks of these lengths."""
-    return max(sum(sizes) // len(sizes) ** 2, 1)
-
-
-def regular_sample(bsp: bsplib.Group, work: Records, order: Order, every: int) -> Sample:
-    """M-step 2: take a sample of a sorted block, at a constant distance."""
-    return sample_at(work, order, bsp.pid, np.arange(0, len(work), every))
-
-
-# -- command line -----------------------------------------------------------------------------
+    method = Method(order_of(block.dtype, key, stable=stable), regular=True)
+    return sort_in_stages(bsp, block, method, begin=begin)
 
 
 @click.command()
@@ -174,11 +125,7 @@ def regular_sample(bsp: bsplib.Group, work: Records, order: Order, every: int) -
 def command(size: int, place: ProgramRun, *, stable: bool, **made: Any) -> None:
     """Sort keys by regular sampling, and compare the result with numpy's."""
     blocks = place.run(main, size, stable=stable, progress=True, **made)
-    if not np.array_equal(np.concatenate(blocks), reference(size, len(blocks), **made)):
-        raise click.ClickException("the keys are not in order")
-    click.echo(
-        f"{len(blocks)} processes sorted {size} keys; the most on one are {balance(blocks):.3f} n/p"
-    )
+    report(blocks, size, **made)
 
 
 if __name__ == "__main__":

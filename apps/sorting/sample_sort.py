@@ -57,6 +57,7 @@ from bsplib.apps.sorting.oversampling import (
     Factor,
     expected_balance,
     factor_of,
+    regular_distance,
     sample_sizes,
     theoretical_oversampling,
 )
@@ -105,6 +106,8 @@ class Method:
     seed: int = 0
     charged: bool = False
     """Whether virtual processors count the work instead of measuring it."""
+    regular: bool = False
+    """Whether samples are at regular distances (:mod:`bsplib.apps.sorting.psrs`), not at random."""
 
 
 def main(
@@ -180,18 +183,32 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
     Cost: see the module: 4 supersteps, or 3 + k (k + 1)/2 with the bitonic network.
     Source: Jarvis et al. 2002, sections 4.2 and 4.3.
     """
-    order = order_of(block.dtype, key, stable=stable)
-    method = Method(order, sample_sort, seed, charged)
+    method = Method(order_of(block.dtype, key, stable=stable), sample_sort, seed, charged)
+    return sort_in_stages(bsp, block, method, oversampling, begin)
+
+
+def sort_in_stages(
+    bsp: bsplib.Group,
+    block: Records,
+    method: Method,
+    oversampling: float | str = OVERSAMPLING,
+    begin: Step = unseen,
+) -> Records:
+    """Sort records; arguments and result are those of :func:`sort_blocks`."""
     check(block, method)
     sizes = agree(bsp, block)
     if not sum(sizes):
         return block.copy()
-    counts = sample_sizes(sizes, factor_of(oversampling, sum(sizes), bsp.nprocs), bsp.nprocs)
+    if method.regular:
+        counts = [-(-length // regular_distance(sizes)) for length in sizes]
+    else:
+        counts = sample_sizes(sizes, factor_of(oversampling, sum(sizes), bsp.nprocs), bsp.nprocs)
     begin("1 sort")
     spare = SpareBlock.like(block)
     work = sort_locally(bsp, block, spare, method)
     begin("2 sample")
-    sample = collect_sample(bsp, work, counts, method)
+    every = regular_distance(sizes) if method.regular else None
+    sample = collect_sample(bsp, work, counts, method, every)
     begin("3 sort the sample")
     pivots = sort_sample(bsp, sample, counts, method)
     begin("4 broadcast the pivots")
@@ -252,7 +269,7 @@ def sort_locally(bsp: bsplib.Group, block: Records, spare: SpareBlock, method: M
 
 
 def collect_sample(
-    bsp: bsplib.Group, work: Records, counts: Sequence[int], method: Method
+    bsp: bsplib.Group, work: Records, counts: Sequence[int], method: Method, every: int | None
 ) -> Sample:
     """Stage 2: draw a sample, and collect it on process 0: 1 superstep, h = p samples.
 
@@ -263,6 +280,7 @@ def collect_sample(
         work: the block.
         counts: number of records that each process draws.
         method: options of the sort.
+        every: distance of regular samples; None for random ones.
 
     Returns:
         The part of the sample on this process: sorted parts, one after another.
@@ -270,9 +288,13 @@ def collect_sample(
     if method.charged:
         charge_values(bsp, counts[bsp.pid])
         charge_sort(bsp, counts[bsp.pid])
-    random = np.random.default_rng([method.seed, bsp.pid])
-    positions = random.choice(len(work), counts[bsp.pid], replace=False, shuffle=False)
-    sample = in_order(sample_at(work, method.order, bsp.pid, np.sort(positions)))
+    if every is None:
+        random = np.random.default_rng([method.seed, bsp.pid])
+        drawn = random.choice(len(work), counts[bsp.pid], replace=False, shuffle=False)
+        positions = np.sort(drawn)
+    else:
+        positions = np.arange(0, len(work), every)
+    sample = in_order(sample_at(work, method.order, bsp.pid, positions))
     return sample if method.sample_sort == "bitonic" else collect(bsp, sample)
 
 
@@ -374,15 +396,18 @@ def _arrived(bsp: bsplib.Group, like: Records) -> Records:
 # -- command line ---------------------------------------------------------------------------
 
 
-def reference(values: ArrayLike | int, nprocs: int = 1, **how: Any) -> Records:
-    """Return all keys in order, sorted by numpy in one process.
+def report(blocks: Sequence[Records], size: int, **made: Any) -> None:
+    """Compare sorted keys with numpy's, and say how evenly they are divided.
 
-    Args:
-        values: as for :func:`main`.
-        nprocs: number of processes; it matters only for adversarial keys.
-        **how: as for :func:`bsplib.apps.sorting.keys.block_of`.
+    Raises:
+        click.ClickException: the keys are not in order.
     """
-    return np.sort(all_keys(values, nprocs, **how), kind="stable")
+    expected = np.sort(all_keys(size, len(blocks), **made), kind="stable")
+    if not np.array_equal(np.concatenate(blocks), expected):
+        raise click.ClickException("the keys are not in order")
+    click.echo(
+        f"{len(blocks)} processes sorted {size} keys; the most on one are {balance(blocks):.3f} n/p"
+    )
 
 
 def balance(blocks: Sequence[Records]) -> float:
@@ -412,12 +437,7 @@ def balance(blocks: Sequence[Records]) -> float:
 def command(size: int, place: ProgramRun, **how: Any) -> None:
     """Sort keys by sample sort, and compare the result with numpy's."""
     blocks = place.run(main, size, progress=True, **how)
-    made = {name: how[name] for name in ("distribution", "dtype", "seed")}
-    if not np.array_equal(np.concatenate(blocks), reference(size, len(blocks), **made)):
-        raise click.ClickException("the keys are not in order")
-    click.echo(
-        f"{len(blocks)} processes sorted {size} keys; the most on one are {balance(blocks):.3f} n/p"
-    )
+    report(blocks, size, **{name: how[name] for name in ("distribution", "dtype", "seed")})
 
 
 if __name__ == "__main__":
