@@ -27,8 +27,6 @@ class Case:
     name: str
     sample: Callable[[], float]
     """Measures once; returns the seconds of one operation."""
-    repeats: int | None = None
-    """Number of samples, in the last turns, where each takes long; one in each turn if None."""
     peak_bytes: Callable[[], int] | None = None
     """Returns the greatest memory that the samples so far have taken, where it is measured."""
 
@@ -71,10 +69,9 @@ class Section:
             bar = progress.add_task(self.title, total=turns * len(cases))
             for turn in range(turns):
                 for case in cases:
-                    if turn >= turns - (case.repeats or turns):
-                        seconds = case.sample()
-                        if turn >= self.warm_up:
-                            found[case.name].append(seconds)
+                    seconds = case.sample()
+                    if turn >= self.warm_up:
+                        found[case.name].append(seconds)
                     progress.advance(bar)
                     progress.refresh()
         return found
@@ -118,12 +115,8 @@ def summary(samples: Iterable[float]) -> dict[str, float]:
 
 
 def comparison(samples: Sequence[float], others: Sequence[float]) -> dict[str, dict[str, float]]:
-    """Compare a case with another one, turn by turn.
-
-    Where one has fewer samples than the other, they are those of the last turns.
-    """
-    common = min(len(samples), len(others))
-    pairs = list(zip(samples[-common:], others[-common:], strict=True))
+    """Compare a case with another one, turn by turn."""
+    pairs = list(zip(samples, others, strict=True))
     return {
         "times": summary(one / other if other else float("inf") for one, other in pairs),
         "more_s": summary(one - other for one, other in pairs),

@@ -109,15 +109,11 @@ def _row(who: str, goal: Goal, sections: Mapping[str, Any]) -> GoalRow:
     what = f"{goal.section}: {goal.case}"
     if figure is None:
         return GoalRow(who, what, _limit(goal), "", None, None)
-    took = (
-        ""
-        if goal.kind == BYTES
-        else f"{duration(section['cases'][goal.case]['seconds']['median'])}, "
-    )
+    seconds = section["cases"][goal.case]["seconds"]["median"]
+    took = f"{duration(seconds)}, " if goal.of else ""
     reached = _written(goal, figure["median"])
     if "low" in figure:
         reached += f" ({_written(goal, figure['low'])} to {_written(goal, figure['high'])})"
-    took = took if goal.of else ""
     met = figure["median"] <= goal.at_most
     return GoalRow(who, what, _limit(goal), took + reached, met, section["measured"])
 

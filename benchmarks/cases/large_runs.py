@@ -4,7 +4,7 @@ Each process puts into its right neighbour in each superstep, so there is one ro
 each record. The records are in the order of a trace that was recorded: process by process.
 
 ``python -m benchmarks.cases.large_runs FILE`` reads one; it prints the seconds until its losses are
-there, and the greatest memory.
+there.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measure import Case
-from benchmarks.timing import peak_bytes
 from bsplib.directions import Direction
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.graph_book import book_graph
@@ -94,48 +94,25 @@ def _lines(rng: np.random.Generator, shape: tuple[int, int], count: int) -> NDAr
     return lines
 
 
-class _Reading:
-    """Samples of a trace, each from a new process, which reads it and books its losses."""
-
-    def __init__(self, path: Path) -> None:
-        self._command = [sys.executable, "-m", __name__, str(path)]
-        self.peak_bytes = 0
-
-    def sample(self) -> float:
-        """Return the seconds from the file to its losses."""
-        done = subprocess.run(self._command, capture_output=True, text=True, check=True)
-        seconds, peak_bytes = done.stdout.split()
-        self.peak_bytes = max(self.peak_bytes, int(peak_bytes))
-        return float(seconds)
-
-
 def losses_cases(stack: ExitStack) -> Sequence[Case]:
-    """Write traces with as many rows of traffic as records, and read each in new processes."""
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    cases = []
-    for name, nprocs, supersteps in (
-        ("16 processes, 10^6 supersteps", 16, 10**6),
-        ("65,536 processes, 16 supersteps", 2**16, 16),
-    ):
-        path = folder / f"{nprocs}.bsp"
-        write_archive(path, Trace((ring(nprocs, supersteps),)))
-        reading = _Reading(path)
-        cases.append(
-            Case(
-                f"{name}: until the losses",
-                reading.sample,
-                peak_bytes=lambda reading=reading: reading.peak_bytes,
-            )
-        )
-    return cases
+    """Write a trace with as many rows of traffic as records, and read it in new processes."""
+    path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "ring.bsp"
+    write_archive(path, Trace((ring(16, 10**6),)))
+    return [Case("16 processes, 10^6 supersteps: until the losses", partial(_seconds_of, path))]
+
+
+def _seconds_of(path: Path) -> float:
+    """Read a trace and book its losses in a new process; return the seconds that it took."""
+    command = [sys.executable, "-m", __name__, str(path)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def main(path: Path) -> None:
-    """Read a trace; print the seconds until its losses are there, and the greatest memory."""
+    """Read a trace; print the seconds until its losses are there."""
     began = time.perf_counter()
     (run,) = read_trace(path).runs
     book_graph(build(run)).verdict()
-    print(time.perf_counter() - began, peak_bytes())
+    print(time.perf_counter() - began)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,6 @@ def _maps(stack: ExitStack) -> dict[str, Map]:
     theirs = stack.enter_context(peers.FORK.Pool(NPROCS))
     return {
         LIBRARY: partial(theirs.map, task),
-        f"{LIBRARY}, chunksize=1": partial(theirs.map, task, chunksize=1),
         "bsplib.Pool.map": partial(ours.map, task),
     }
 

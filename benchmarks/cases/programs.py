@@ -15,21 +15,17 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 import bsplib
 from benchmarks.measure import Case, Section
 from benchmarks.mpi import Ranks
-from benchmarks.timing import seconds_of
 from benchmarks.whole.on_bsplib import whole_program
 from benchmarks.whole.versions import PROGRAMS, Fields, check, forget, prepare, problem_of
 from tests.mpi_installations import OPEN_MPI
 
 NPROCS = 2
-_SLOW_TURNS = 2
-"""Turns in which the sequential program is measured, which takes longer."""
 _SMALL: dict[str, tuple[Fields, int]] = {
     "conjugate_gradients": ({"width": 60}, 5),
     "sample_sort": ({"records": 20_000}, 25),
@@ -55,7 +51,7 @@ def _cases(program: str, fields: Fields, runs: int, stack: ExitStack) -> Sequenc
         seconds: float = pool.run(whole_program, program, fields, folder, runs)[0]
         return seconds
 
-    cases = [Case("one process", partial(seconds_of, problem.reference), _SLOW_TURNS)]
+    cases = []
     if OPEN_MPI.is_here():
         ranks = stack.enter_context(Ranks(OPEN_MPI, NPROCS))
 
@@ -72,34 +68,6 @@ def _cases(program: str, fields: Fields, runs: int, stack: ExitStack) -> Sequenc
 def _section(program: str, fields: Fields, runs: int, turns: int) -> Section:
     title = f"{problem_of(program, fields)}, p = {NPROCS}"
     return Section(title, "run", partial(_cases, program, fields, runs), turns, warm_up=0)
-
-
-# -- from the command line ------------------------------------------------------------------
-
-_EMPTY = {
-    "bsplib": f"import bsplib\nbsplib.run(lambda bsp: None, nprocs={NPROCS})\n",
-    "multiprocessing.Pool": f"""
-import multiprocessing, numpy
-with multiprocessing.Pool({NPROCS}) as pool:
-    pool.map(abs, range({NPROCS}))
-""",
-}
-"""Programs that start processes, and do nothing in them."""
-
-
-def _starts(_: ExitStack) -> Sequence[Case]:
-    """Measure an empty program from the shell's point of view."""
-    commands: dict[str, tuple[list[str], Any]] = {
-        title: ([sys.executable, "-c", text], None) for title, text in _EMPTY.items()
-    }
-    if OPEN_MPI.is_here():
-        rank = (sys.executable, "-c", "import numpy; from mpi4py import MPI")
-        commands[OPEN_MPI.title] = OPEN_MPI.start(NPROCS, *rank), OPEN_MPI.whole_environment(NPROCS)
-    run = partial(subprocess.run, check=True, capture_output=True)
-    return [
-        Case(title, partial(seconds_of, partial(run, command, env=variables)))
-        for title, (command, variables) in commands.items()
-    ]
 
 
 # -- memory that a run keeps ----------------------------------------------------------------
@@ -139,6 +107,5 @@ def _relaxations(_: ExitStack) -> Sequence[Case]:
 SECTIONS = (
     *(_section(program, {}, 1, 5) for program in PROGRAMS),
     *(_section(program, fields, runs, 9) for program, (fields, runs) in _SMALL.items()),
-    Section(f"Empty program, from the command line, p = {NPROCS}", "run", _starts, 3),
     Section("Relaxation of 400000 values of 8 B, p = 1", "pass", _relaxations),
 )

@@ -14,6 +14,7 @@ from typing import Any
 import bsplib
 from benchmarks import programs
 from benchmarks.cases.large_runs import losses_cases
+from benchmarks.cases.sorts import sorts
 from benchmarks.measure import Case, Section
 from benchmarks.timing import seconds_of
 
@@ -60,13 +61,6 @@ def _section(title: str, unit: str, program: Callable[..., float], *args: int) -
     return Section(title, unit, partial(_compared, program, args, {"off": _OFF, "on": _ON}))
 
 
-def sorts(bsp: bsplib.Group, size: int) -> float:
-    """Return the seconds of a sample sort of random integers."""
-    from benchmarks.cases.sorts import sorts as sort  # noqa: PLC0415  # needs pyarrow
-
-    return sort(bsp, size)
-
-
 _WITH_PEAK = """
 import atexit, runpy, sys
 from benchmarks.timing import peak_bytes
@@ -92,15 +86,11 @@ def _case(name: str, *words: str | Path) -> Case:
 
 
 def _read(count: int, stack: ExitStack) -> Sequence[Case]:
-    """Record empty supersteps of two processes, and read the trace by the commands."""
+    """Record empty supersteps of two processes, and read the trace by a command."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     path = folder / "trace.bsp"
     bsplib.run(programs.supersteps, count, nprocs=2, profile=path)
-    page = "--html", folder / "page.html", "--force"
-    return [
-        _case("bsp report", "report", path),
-        _case("bsp view --html", "view", *page, path),
-    ]
+    return [_case("bsp report", "report", path)]
 
 
 SECTIONS = (

@@ -1,4 +1,4 @@
-"""The sample sort, compared with sorts of other libraries.
+"""The sample sort, compared with those of numpy and polars.
 
 The time is measured from a sync at which every process has a block of the keys in
 its own array to a sync at which it has another array with its block of the sorted keys. The
@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow
 from numpy._core import _multiarray_umath as of_numpy
 from numpy.typing import NDArray
 
@@ -79,39 +78,19 @@ def _in_memory(stack: ExitStack) -> Sequence[Case]:
     ours = sampler(stack, NPROCS)
     return [
         Case(_NUMPY, _of_numpy),
-        *_others(random_keys(0, SIZE), stack),
+        *_of_polars(random_keys(0, SIZE)),
         Case(_OURS, partial(ours, sorts, SIZE)),
     ]
 
 
-def _others(keys: NDArray[Any], stack: ExitStack) -> list[Case]:
-    """Return a case for each peer that is installed."""
-    found = []
-    for name, prepare, turns in (
-        ("polars, 2 threads", _polars, None),
-        ("DuckDB, 2 threads", _duckdb, 2),
-    ):
-        try:
-            found.append(Case(name, partial(_median, prepare(keys, stack)), turns))
-        except ModuleNotFoundError as error:
-            print(f"without {error.name}: pip install -e '.[bench]'")
-    return found
-
-
-def _polars(keys: NDArray[Any], _: ExitStack) -> Callable[[], object]:
-    import polars  # noqa: PLC0415  # may not be installed
-
-    return polars.Series(keys).sort
-
-
-def _duckdb(keys: NDArray[Any], stack: ExitStack) -> Callable[[], object]:
-    import duckdb  # noqa: PLC0415  # may not be installed
-
-    connection = stack.enter_context(duckdb.connect())
-    connection.execute(f"SET threads = {NPROCS}")
-    connection.register("given", pyarrow.table({"x": keys}))
-    connection.execute("CREATE TABLE keys AS SELECT x FROM given")
-    return lambda: connection.sql("SELECT x FROM keys ORDER BY x").to_arrow_table()
+def _of_polars(keys: NDArray[Any]) -> list[Case]:
+    """Return the case of polars, if it is installed."""
+    try:
+        import polars  # noqa: PLC0415
+    except ModuleNotFoundError:
+        print("without polars: pip install -e '.[bench]'")
+        return []
+    return [Case("polars, 2 threads", partial(_median, polars.Series(keys).sort))]
 
 
 def wide_features() -> list[str]:

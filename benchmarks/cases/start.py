@@ -19,7 +19,6 @@ NPROCS = 4
 
 _NUMPY = "import numpy"
 _RUN = f"{_NUMPY}\nimport bsplib\nbsplib.run, bsplib.Group"
-_FIRST_RUN = f"{_RUN}\nbsplib.run(lambda bsp: None, nprocs=2)"
 
 
 def _starts(_: ExitStack) -> Sequence[Case]:
@@ -46,7 +45,7 @@ def _runs(nprocs: int, stack: ExitStack) -> Sequence[Case]:
 
 
 def _imports(stack: ExitStack) -> Sequence[Case]:
-    """Compare the import of bsplib, and its first run, with the import of numpy.
+    """Compare the import of bsplib with the import of numpy.
 
     Interpreters keep compiled bytecode from one start to the next, as installed packages have it,
     even where the environment tells this program to write none.
@@ -61,11 +60,10 @@ def _imports(stack: ExitStack) -> Sequence[Case]:
         done = subprocess.run(command, capture_output=True, check=True, env=environment)
         return float(done.stdout)
 
-    sample(_FIRST_RUN)  # writes the bytecode
+    sample(_RUN)  # writes the bytecode
     return [
         Case("import numpy", partial(sample, _NUMPY)),
         Case("and bsplib.run", partial(sample, _RUN)),
-        Case("and bsplib.run of nothing, p = 2", partial(sample, _FIRST_RUN)),
     ]
 
 

@@ -45,13 +45,6 @@ def test_cases_take_turns_after_those_that_warm_up(measured):
     assert (second["least"], second["median"], second["high"]) == (3.0, 5.0, 6.0)
 
 
-def test_a_slow_case_is_measured_in_the_last_turns_only(measured):
-    clock = count()
-    slow = Case("slow", lambda: float(next(clock)), repeats=2)
-    found = measured(Case("each", lambda: float(next(clock))), slow, repeats=3)
-    assert found["slow"]["seconds"]["median"] == 3.0  # 2 and 4
-
-
 def test_a_quick_section_takes_as_few_turns_as_have_quartiles(measured):
     assert measured(told("ours", OURS), quick=True, repeats=9)["ours"]["seconds"]["median"] == 2.0
 

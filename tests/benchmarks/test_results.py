@@ -157,9 +157,9 @@ def test_a_section_that_is_not_there_is_answered_with_those_that_are(command):
 
 def test_a_module_whose_packages_are_missing_is_left_out(monkeypatch, capsys):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    monkeypatch.delitem(__import__("sys").modules, "benchmarks.cases.sorts", raising=False)
-    assert driver.sections_of("sorts") == ()
-    assert "without sorts, which needs pyarrow" in capsys.readouterr().err
+    monkeypatch.delitem(__import__("sys").modules, "benchmarks.cases.queries", raising=False)
+    assert driver.sections_of("queries") == ()
+    assert "without queries, which needs pyarrow" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 
 import bsplib
-
-pytest.importorskip("pyarrow", reason="the sorts need pyarrow: pip install -e '.[bench]'")
-
 from benchmarks.cases import sorts
 
 
