@@ -55,19 +55,12 @@ for later cells with the same options, until %unload_ext bsplib or the end of th
 _FRAME = re.compile(r'  File "([^"\n]*)", line (\d+), in .*\n(?!    )')
 """A frame of a traceback without the text of its line."""
 
-
 _LOOK_S = 0.002
 _MOST_LINES_S = 0.5
 """Seconds to wait at most for the lines of processes."""
 
-
-class _Choice(NamedTuple):
-    """The options that a pool has for all its runs."""
-
-    nprocs: int | None
-    backend: str
-    machine: str | None
-    check: bool
+_OF_POOL = ("nprocs", "backend", "machine", "check")
+"""The options that a pool has for all its runs."""
 
 
 class BspMagic:
@@ -80,7 +73,7 @@ class BspMagic:
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._parser = _parser()
-        self._chosen: _Choice | None = None
+        self._chosen: dict[str, Any] = {}
         self._pool: Pool | None = None
         self._left: dict[str, Any] = {}
         """What names that cells have left in the processes stood for in the notebook then."""
@@ -102,9 +95,9 @@ class BspMagic:
         self._shell.magics_manager.magics["cell"].pop("bsp", None)
 
     def _end(self) -> None:
-        pool, self._pool, self._chosen = self._pool, None, None
+        pool, self._pool = self._pool, None
         self._left, self._registered = {}, frozenset()
-        forget()
+        _values.clear()
         if pool is not None:
             pool.close()
 
@@ -138,7 +131,9 @@ class BspMagic:
         program.arguments[_KEPT] = kept._replace(registered=self._registered)
         pool = self._ready(options)
         with tempfile.TemporaryDirectory(prefix="bsp-cell-") as folder:
-            pool.profile = _trace(options, folder)
+            pool.profile = None
+            if options.profile is not None:
+                pool.profile = Path(options.profile or f"{folder}/cell.bsp")
             try:
                 left = pool.run(program.main, *program.arguments.values(), timeout=options.timeout)
             except ArgumentError as error:
@@ -155,10 +150,10 @@ class BspMagic:
 
     def _ready(self, options: Namespace) -> Pool:
         """Return the pool for some options: the one that is kept, or another one in its place."""
-        chosen = _Choice(options.nprocs, options.backend, options.machine, options.check)
+        chosen = {name: getattr(options, name) for name in _OF_POOL}
         if self._pool is None or chosen != self._chosen:
             self._end()
-            made = Pool(**chosen._asdict())
+            made = Pool(**chosen)
             conditions = made._setting.conditions._replace(label=True)
             made._setting = made._setting._replace(conditions=conditions)
             self._pool, self._chosen = made, chosen
@@ -203,13 +198,6 @@ def _parser() -> Any:
     )
     add("-o", "--out", metavar="NAME", help="also bind the list of results to this name")
     return parser
-
-
-def _trace(options: Namespace, folder: str) -> Path | None:
-    """Return the file of the records; None where nothing is recorded."""
-    if options.profile is None:
-        return None
-    return Path(options.profile) if options.profile else Path(folder) / "cell.bsp"
 
 
 def _in_words_of_notebook(error: ArgumentError, program: CellProgram) -> ArgumentError:
@@ -284,8 +272,6 @@ _GROUP = "bsp"
 _KEPT = "_kept"
 """The parameter of the function by which it takes and keeps values in the process."""
 _NOTHING = object()
-_FIRST_LINE = 2
-"""The line of a cell where the program begins; the first line is the magic."""
 
 
 class CellProgram(NamedTuple):
@@ -314,7 +300,7 @@ def program_of(
     """
     _remember(name, f"{magic}\n{cell}")
     try:
-        body = ast.parse("\n" * (_FIRST_LINE - 1) + cell, name).body
+        body = ast.parse(f"\n{cell}", name).body  # its first line is the magic
         if not body:
             raise UsageError("%%bsp: the cell has no statements; write the program below this line")
         code = _code(body, [], name, [])
@@ -478,11 +464,6 @@ class Kept(NamedTuple):
                     value = value.copy()
             mine[name] = value
         return Left(result, registered)
-
-
-def forget() -> None:
-    """Drop all values: the processes end."""
-    _values.clear()
 
 
 # -- ``%load_ext bsplib`` and ``%unload_ext bsplib`` ----------------------------------------------

@@ -25,9 +25,6 @@ from bsplib.visible import as_command, visible
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
-_MOST_CHANGES = 20
-"""How many changes the message about a test shows."""
-
 
 class BspTrace:
     """The runs of one test, recorded without being asked for.
@@ -197,13 +194,10 @@ class _Baseline:
             pytest.fail(self._message(found, trace), pytrace=False)
 
     def _message(self, found: list[str], trace: BspTrace) -> str:
-        shown = [f"  {visible(change)}" for change in found[:_MOST_CHANGES]]
-        if more := len(found) - len(shown):
-            shown.append(f"  and {more} more")
         return "\n".join(
             [
                 f"h or supersteps are not those of {self._file.name}:",
-                *shown,
+                *(f"  {visible(change)}" for change in found),
                 f"See the runs by: {as_command('bsp', 'view', trace.file)}",
                 "If this is meant, run pytest with --bsp-update, and commit the file.",
             ]

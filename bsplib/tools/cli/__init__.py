@@ -22,9 +22,6 @@ from bsplib.command_options import as_sentence
 from bsplib.errors import BspError
 from bsplib.version import __version__
 
-_LONGEST = 200
-"""Characters of a sentence; it is folded, not cut."""
-
 
 class Listing(click.Group):
     """A group whose help lists its commands in sections.
@@ -48,7 +45,7 @@ class Listing(click.Group):
         """Write the sections."""
         for title, names in (self.sections or {"Commands": self.list_commands(ctx)}).items():
             rows = [
-                (name, command.get_short_help_str(_LONGEST))
+                (name, command.get_short_help_str(sys.maxsize))  # folded, not cut
                 for name in names
                 if (command := self.get_command(ctx, name)) is not None
             ]
@@ -98,16 +95,11 @@ class _Sentences(Listing):
     @property
     def commands(self) -> MutableMapping[str, click.Command]:
         """All commands, which this imports."""
-        return {name: self._command(name) for names in self.sections.values() for name in names}
+        return {name: self.get_command(None, name) for name in self.list_commands(None)}  # type: ignore[misc]  # each is there
 
     @commands.setter
     def commands(self, value: object) -> None:
         """Ignore the empty dictionary that click begins with."""
-
-    def _command(self, name: str) -> click.Command:
-        command = self.get_command(None, name)
-        assert command is not None
-        return command
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
         if args is None and sys.argv[1:2] == ["record"]:

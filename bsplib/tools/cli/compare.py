@@ -8,8 +8,14 @@ from typing import Any
 
 import click
 
-from bsplib.machine import load_machine
-from bsplib.tools.cli.options import TRACE, MachineName, Whole, library_option, speed_option
+from bsplib.tools.cli.options import (
+    TRACE,
+    MachineName,
+    Whole,
+    library_option,
+    loaded,
+    speed_option,
+)
 from bsplib.tools.cli.traces import read, summing_up
 from bsplib.visible import visible
 
@@ -48,6 +54,7 @@ _SORTS = ("time", "loss", "h", "supersteps", "balance", "elapsed", "comp", "comm
 @click.option(
     "--machine",
     type=MachineName(),
+    callback=loaded,
     metavar="NAME",
     help="Compare both runs as they would be on a Machine.  [default: as they were]",
 )
@@ -56,7 +63,7 @@ _SORTS = ("time", "loss", "h", "supersteps", "balance", "elapsed", "comp", "comm
 @library_option
 @click.argument("before", type=TRACE)
 @click.argument("after", type=TRACE)
-def command(before: Path, after: Path, machine: str | None, **options: Any) -> None:
+def command(before: Path, after: Path, **options: Any) -> None:
     r"""Print what changed between two traces, by function and cost centre.
 
     BEFORE and AFTER are traces of one program. Functions are the same if their
@@ -81,7 +88,6 @@ def command(before: Path, after: Path, machine: str | None, **options: Any) -> N
     from bsplib.profiler.compare.limits import LimitError  # noqa: PLC0415  # imported late
     from bsplib.profiler.compare.report import compare_and_print  # noqa: PLC0415
 
-    options["machine"] = None if machine is None else load_machine(machine)
     try:
         traces = read(before), read(after)
         with summing_up(after):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from bsplib import output_file
 from bsplib.backends import table as backends
 from bsplib.errors import UsageError
-from bsplib.machine import known_machines
+from bsplib.machine import Machine, known_machines, load_machine
+from bsplib.visible import as_command
 
 
 class Whole(click.IntRange):
@@ -27,50 +29,50 @@ class Real(click.FloatRange):
     name = "number"
 
 
-class MachineName(click.types.StringParamType):
-    """Type of an option that names a Machine: one that comes with bsplib, or a file."""
+class _Named(click.types.StringParamType):
+    """Type of an option that is one of some names, which TAB completes."""
 
-    name = "machine"
+    def names(self) -> Iterable[str]:
+        """Return the names; they are looked for when they are needed."""
+        raise NotImplementedError
 
     def shell_complete(
         self, _context: click.Context, _option: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the Machines that begin so, then files."""
-        names = [name for name in known_machines() if name.startswith(incomplete)]
-        here = Path(incomplete)
-        folder = here if incomplete.endswith("/") else here.parent
-        files = [
-            str(path) + "/" * path.is_dir()
-            for path in sorted(folder.glob("*"))
-            if path.suffix == ".toml" or path.is_dir()
-        ]
-        return [
-            CompletionItem(each)
-            for each in (*names, *files)
-            if each.startswith(incomplete) and not Path(each).name.startswith(".")
-        ]
+        """Return the names that begin so."""
+        return [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
 
 
-class Metric(click.types.StringParamType):
+class MachineName(_Named):
+    """Type of an option that names a Machine: one that comes with bsplib, or a file."""
+
+    name = "machine"
+    names = staticmethod(known_machines)
+
+    def shell_complete(
+        self, context: click.Context, option: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the Machines that begin so; where there are none, let the shell complete files."""
+        machines = super().shell_complete(context, option, incomplete)
+        return machines or complete_files(context, option, incomplete)
+
+
+class Metric(_Named):
     """Type of an option that names a view of costs: loss, or a critical path."""
 
     name = "metric"
 
+    def names(self) -> Iterable[str]:
+        """Return the views."""
+        from bsplib.profiler.critical import VIEWS  # noqa: PLC0415  # imported late
+
+        return VIEWS
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the name, if there is such a view."""
-        from bsplib.profiler.critical import VIEWS  # noqa: PLC0415  # imported late
-
-        if value not in VIEWS:
-            self.fail(f"{value!r} is no metric; choose one of {', '.join(VIEWS)}", param, ctx)
+        if value not in (views := self.names()):
+            self.fail(f"{value!r} is no metric; choose one of {', '.join(views)}", param, ctx)
         return value
-
-    def shell_complete(
-        self, _context: click.Context, _option: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the views that begin so."""
-        from bsplib.profiler.critical import VIEWS  # noqa: PLC0415  # imported late
-
-        return [CompletionItem(view) for view in VIEWS if view.startswith(incomplete)]
 
 
 def complete_files(
@@ -87,14 +89,15 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 """Type of an argument or option that names a folder."""
 
 
-class Backend(click.types.StringParamType):
+class Backend(_Named):
     """Type of an option that names a backend: one of bsplib, or of another distribution."""
 
     name = "backend"
+    names = staticmethod(backends.every_name)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002  # as in click
         """Return all names, for which a help looks for those of other distributions."""
-        return f"[{'|'.join(backends.every_name())}]"
+        return f"[{'|'.join(self.names())}]"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the name, if there is such a backend."""
@@ -103,14 +106,31 @@ class Backend(click.types.StringParamType):
         except UsageError as error:
             self.fail(str(error), param, ctx)
 
-    def shell_complete(
-        self, _context: click.Context, _option: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the backends that begin so."""
-        names = backends.every_name()
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+def loaded(
+    _context: click.Context, _option: click.Parameter, machine: str | None
+) -> Machine | None:
+    """Return the Machine that an option names, if it is given."""
+    return None if machine is None else load_machine(machine)
 
 
+nprocs_option = click.option(
+    "-n",
+    "--nprocs",
+    type=Whole(1),
+    envvar="BSP_NPROCS",
+    show_envvar=True,
+    metavar="N",
+    help="Number of processes.  [default: what SCRIPT says, or the cores of this computer]",
+)
+timeout_option = click.option(
+    "--timeout",
+    type=Real(0, min_open=True),
+    metavar="SECONDS",
+    envvar="BSP_TIMEOUT",
+    show_envvar=True,
+    help="End a run that takes longer, and say where its processes were.  [default: no limit]",
+)
 backend_option = click.option(
     "--backend",
     type=Backend(),
@@ -121,6 +141,7 @@ backend_option = click.option(
 machine_option = click.option(
     "--machine",
     type=MachineName(),
+    callback=loaded,
     metavar="NAME",
     envvar="BSP_MACHINE",
     show_envvar=True,
@@ -150,6 +171,38 @@ speed_option = click.option(
 library_option = click.option(
     "--library", is_flag=True, help="Show the functions of bsplib as nodes, too."
 )
+
+
+# -- a script, and what follows it on the command line --------------------------------------------
+
+
+def _existing(context: click.Context, parameter: click.Parameter, script: str) -> str:
+    """Check that a script exists; the name of a module stays as it is."""
+    if not context.params.get("is_module"):
+        click.Path(exists=True, dir_okay=False).convert(script, parameter, context)
+        if output_file.TRACE.is_at(script):
+            view = as_command("bsp", "view", script)
+            raise click.UsageError(f"{script} is a trace, not a script; show it by: {view}")
+    return script
+
+
+def script_parameters(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take ``script`` (with ``-m`` a module) and the ``arguments`` of the script."""
+    for parameter in (
+        click.argument(
+            "arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_files
+        ),
+        click.argument("script", callback=_existing, shell_complete=complete_files),
+        click.option(
+            "-m",
+            "--module",
+            "is_module",
+            is_flag=True,
+            help="SCRIPT is the name of a module, such as bsplib.apps.broadcast, as for python -m.",
+        ),
+    ):
+        command = parameter(command)
+    return command
 
 
 # -- values of variables and times, such as n=2^20,p=64 and 10m -----------------------------------

@@ -13,7 +13,7 @@ from bsplib.backends import table as backends
 from bsplib.command_options import OutputFile, force_option
 from bsplib.errors import UsageError
 from bsplib.experiments.grid import combinations, read_counts, read_setting
-from bsplib.machine import load_machine
+from bsplib.machine import Machine
 from bsplib.output_file import PAGE
 from bsplib.running.failures import show_error
 from bsplib.tools.cli import Listing
@@ -78,7 +78,7 @@ def call(  # noqa: PLR0913, PLR0917  # each is an option
     settings: tuple[str, ...],
     counters: str,
     backend: str | None,
-    machine: str | None,
+    machine: Machine | None,
     out: Path | None,
     at: list[dict[str, float]],
     time: str,
@@ -109,7 +109,7 @@ def call(  # noqa: PLR0913, PLR0917  # each is an option
     counts: tuple[int | None, ...] = read_counts("--nprocs", procs) if procs else (None,)
     is_virtual = backend is not None and backends.find(backend).is_virtual
     counted = usable(counters, virtual=is_virtual)
-    where = {"backend": backend, "machine": None if machine is None else load_machine(machine)}
+    where = {"backend": backend, "machine": machine}
     put_first(Path(file).absolute().parent)
     enter(backend, max((count for count in counts if count is not None), default=None))
     names: dict[str, None] = {}

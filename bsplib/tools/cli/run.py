@@ -10,51 +10,34 @@ from contextlib import redirect_stdout
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bsplib.backends import table as backends
 from bsplib.backends.hash_seed import begin_with, seed
-from bsplib.backends.launching import Times
 from bsplib.command_options import OutputFile
-from bsplib.machine import load_machine
 from bsplib.output_file import TRACE
 from bsplib.recording.recording import is_begun
 from bsplib.running.failures import answer_questions, show_error
-from bsplib.running.options import check_timeout, choose, current, override, overriding
+from bsplib.running.options import choose, override, overriding
 from bsplib.running.script import run_file
 from bsplib.tools.cli.options import (
-    Real,
     Whole,
     backend_option,
-    complete_files,
     machine_option,
+    nprocs_option,
+    script_parameters,
+    timeout_option,
 )
 from bsplib.visible import as_command
 
-
-def existing(context: click.Context, parameter: click.Parameter, script: str) -> str:
-    """Check that a script exists; the name of a module stays as it is."""
-    if not context.params.get("is_module"):
-        click.Path(exists=True, dir_okay=False).convert(script, parameter, context)
-        if TRACE.is_at(script):
-            raise click.UsageError(
-                f"{script} is a trace, not a script; show it by: "
-                f"{as_command('bsp', 'view', script)}"
-            )
-    return script
+if TYPE_CHECKING:
+    from bsplib.backends.launching import Times
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
-@click.option(
-    "-n",
-    "--nprocs",
-    type=Whole(1),
-    envvar="BSP_NPROCS",
-    show_envvar=True,
-    metavar="N",
-    help="Number of processes.  [default: what SCRIPT says, or the cores of this computer]",
-)
+@nprocs_option
 @backend_option
 @click.option(
     "--profile",
@@ -86,14 +69,7 @@ def existing(context: click.Context, parameter: click.Parameter, script: str) ->
     metavar="COMMAND",
     help="Command that starts the processes of --backend mpi, such as 'srun --mpi=pmix'.",
 )
-@click.option(
-    "--timeout",
-    type=Real(0, min_open=True),
-    metavar="SECONDS",
-    envvar="BSP_TIMEOUT",
-    show_envvar=True,
-    help="End a run that takes longer, and say where its processes were.  [default: no limit]",
-)
+@timeout_option
 @click.option(
     "--debug",
     "debugged",
@@ -114,31 +90,19 @@ def existing(context: click.Context, parameter: click.Parameter, script: str) ->
     help="Run SCRIPT N times into one trace, so that a report can say how sure its figures are.",
 )
 @click.option("--hash-seed", hidden=True, help="Seed of hash() of a text, the same in all ranks.")
-@click.option(
-    "-m",
-    "--module",
-    "is_module",
-    is_flag=True,
-    help="SCRIPT is the name of a module, such as bsplib.apps.broadcast, as for python -m.",
-)
-@click.argument("script", callback=existing, shell_complete=complete_files)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_files)
-def command(  # noqa: PLR0913, PLR0917  # each is an option
-    nprocs: int | None,
-    backend: str | None,
+@script_parameters
+def command(  # noqa: PLR0913  # each is an option
+    script: str,
+    arguments: tuple[str, ...],
+    *,
     profile: Path | None,
     no_lines: bool,
-    machine: str | None,
-    check: bool,
     mpiexec: str | None,
-    timeout: float | None,
-    debugged: int | None,
     speedup: bool,
     repeat: int,
     hash_seed: str | None,
     is_module: bool,
-    script: str,
-    arguments: tuple[str, ...],
+    **given: Any,
 ) -> None:
     r"""Run a script on real processes, on virtual processors or on a cluster.
 
@@ -162,29 +126,23 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     if hash_seed is not None:
         begin_with(hash_seed)
     calls: list[set[str]] = []
-    chosen = None if machine is None else load_machine(machine)
+    backend, nprocs = given["backend"], given["nprocs"]
     if backend is not None:
-        choose(backend=backend, nprocs=nprocs, machine=chosen)
-    limit = check_timeout(timeout)
+        choose(backend=backend, nprocs=nprocs, machine=given["machine"])
     enter(backend, nprocs, "--hash-seed", seed(), command=mpiexec)
     override(
-        nprocs=nprocs,
-        backend=backend,
         profile=None if profile is None else str(profile.absolute()),
-        machine=chosen,
-        timeout=limit,
-        check=check,
         lines=not no_lines,
-        debugged=debugged,
         label=True,
         report_times=_print_times,
         called=calls.append,
+        **given,
     )
     answer_questions()
     sys.argv = [script, *arguments]
-    file, once = ready_to_run(command, script, arguments, is_module=is_module)
+    file, once = ready_to_run(script, arguments, is_module=is_module)
     run = once if repeat == 1 else partial(_run_again, once, repeat)
-    _run_script(file, run, speedup=speedup)
+    _run_script(file, partial(_run_with_speedup, run) if speedup else run)
     if profile is not None and not backends.own_rank():
         _tell_of_trace(profile, script, has_run=bool(calls))
 
@@ -228,12 +186,11 @@ def put_first(folder: Path) -> None:
 
 
 def ready_to_run(
-    command: click.Command, script: str, arguments: Sequence[str], *, is_module: bool
+    script: str, arguments: Sequence[str], *, is_module: bool
 ) -> tuple[str, Callable[[], object]]:
     """Let a script import what is beside it, and name an option that it gets by mistake.
 
     Args:
-        command: that runs it.
         script: the file, or the name of a module.
         arguments: what follows it on the command line.
         is_module: whether it is a module.
@@ -243,7 +200,7 @@ def ready_to_run(
     """
     put_first(Path.cwd() if is_module else Path(script).absolute().parent)
     file = _file_of(script) if is_module else script
-    if (sentence := misplaced(command, file, arguments)) and not backends.own_rank():
+    if (sentence := _misplaced(file, arguments)) and not backends.own_rank():
         click.echo(sentence, err=True)
     if is_module:
         return file, partial(runpy.run_module, script, run_name="__main__", alter_sys=True)
@@ -252,19 +209,18 @@ def ready_to_run(
 
 def _file_of(module: str) -> str:
     """Return the file that ``python -m`` runs for a module."""
+    reason: object = "there is none of this name"
+    spec = None
     try:
         spec = importlib.util.find_spec(module)
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{module}.__main__")
     except (ImportError, ValueError) as error:
-        raise click.ClickException(
-            f"{module!r} is no module that can be run: {error}; name it as in an import, without "
-            f".py"
-        ) from None
+        reason = error
     if spec is None or spec.origin is None:
         raise click.ClickException(
-            f"there is no module {module!r} that can be run; name it as in an import, without .py, "
-            f"from the folder in which its package is"
+            f"{module!r} is no module that can be run: {reason}; name it as in an import, without "
+            f".py, from the folder in which its package is"
         )
     return spec.origin
 
@@ -276,25 +232,26 @@ def _run_again(run: Callable[[], object], repeats: int) -> None:
         run()
 
 
-def _run_script(file: str, run: Callable[[], object], *, speedup: bool) -> None:
-    """Run the program of a file.
+def run_to_end(run: Callable[[], object]) -> None:
+    """Run a script; to exit with status 0 is no other end than its last line.
 
-    Args:
-        file: with the frames of the program, for tracebacks.
-        run: runs it.
-        speedup: run it once more on one processor.
+    Raises:
+        SystemExit: it exited with another status.
+        BaseException: it raised that.
     """
     try:
-        if speedup:
-            run_with_speedup(run, _tell)
-        else:
-            run()
+        run()
+    except SystemExit as status:
+        if status.code not in (None, 0):
+            raise
+
+
+def _run_script(file: str, run: Callable[[], object]) -> None:
+    """Run the program of a file, which has the frames of the program for tracebacks."""
+    try:
+        run_to_end(run)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # the script may raise any
         sys.exit(backends.end_by(error, partial(show_error, error, file)))
-    except SystemExit as status:
-        if status.code in (None, 0):
-            backends.come_to_end()
-        raise
     backends.come_to_end()
 
 
@@ -315,17 +272,17 @@ _PARSERS = ("argparse", "optparse", "getopt", "click", "docopt", "typer", "fire"
 """Modules by which a script reads its options, and refuses those that it has not."""
 
 
-def misplaced(command: click.Command, file: str, arguments: Sequence[str]) -> str:
+def _misplaced(file: str, arguments: Sequence[str]) -> str:
     """Return a sentence about an option that the script gets and does not read; empty if none.
 
     A script that runs bsplib itself, imports no parser of options and does not contain the
     option as a text makes nothing of it.
 
     Args:
-        command: the command, with the options that it takes before the script.
         file: file of the script.
         arguments: what follows the script.
     """
+    command = click.get_current_context().command
     options = {each for option in command.params for each in option.opts if each.startswith("-")}
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     words = [word.partition("=")[0] for word in own]
@@ -348,88 +305,48 @@ def misplaced(command: click.Command, file: str, arguments: Sequence[str]) -> st
 
 
 # -- the speedup of a script on virtual processors: T(1)/T(P), where both runs are done -----------
-# The total computation of a parallel program is not the time of one processor: with one
-# process a program sends nothing, sorts in one piece, and takes another path. So the
-# script is run once more with nprocs = 1 on the same Machine.
 
 
-_Say = Callable[[str], object]
-_Run = Callable[[], object]
-
-
-def run_with_speedup(run: _Run, say: _Say) -> None:
+def _run_with_speedup(run: Callable[[], object]) -> None:
     """Run a script, then run it on one processor, and print the speedup of each of its runs.
 
-    The second time nothing is recorded, and what the script prints is dropped; files
-    that it writes are written again.
-
-    Args:
-        run: runs the script; ``sys.argv`` is set already.
-        say: called with each line to be printed.
-
-    Raises:
-        BaseException: what the script raised the first time.
+    The total computation of a parallel program is not the time of one processor: with one process
+    a program sends nothing, sorts in one piece, and takes another path. The second time nothing is
+    recorded, and what the script prints is dropped; files that it writes are written again.
     """
     parallel: list[Times] = []
-    status = _run(run, parallel)
-    if status is not None and status.code not in (None, 0):
-        raise status
-    for line in _compared(run, parallel):
-        say(line)
-    if status is not None:
-        raise status
+    alone: list[Times] = []
 
+    def report(times: Times) -> None:
+        parallel.append(times)
+        _print_times(times)
 
-def _run(run: _Run, times: list[Times]) -> SystemExit | None:
-    """Run a script and keep its virtual times; return how it exited, if it did."""
-    before = current().report_times
-
-    def report(each: Times) -> None:
-        times.append(each)
-        if before is not None:
-            before(each)
-
-    try:
-        with overriding(report_times=report):
-            run()
-    except SystemExit as status:
-        return status
-    return None
-
-
-def _compared(run: _Run, parallel: Sequence[Times]) -> list[str]:
-    """Return a line for each run of the script, or one that says why there is no speedup."""
+    with overriding(report_times=report):
+        run_to_end(run)
     if not parallel:
         option = " or ".join(f"--backend {name}" for name in backends.virtual_names())
-        return [f"no speedup: the script ran nothing on virtual processors; use {option}"]
-    alone: list[Times] = []
-    if (reason := _run_alone(run, alone)) is not None:
-        return [f"no speedup: with nprocs = 1 the script {reason}"]
-    if len(alone) != len(parallel):
-        return [
-            f"no speedup: with nprocs = 1 the script made {len(alone)} runs on virtual processors "
-            f"instead of {len(parallel)}"
-        ]
-    return [_line(*pair) for pair in zip(alone, parallel, strict=True)]
-
-
-def _run_alone(run: _Run, times: list[Times]) -> str | None:
-    """Run a script with one process; return why it did not end well, or None."""
-    silent = overriding(nprocs=1, profile=None, records=False, report_times=None, label=False)
+        _tell(f"no speedup: the script ran nothing on virtual processors; use {option}")
+        return
+    silent = overriding(
+        nprocs=1, profile=None, records=False, report_times=alone.append, label=False
+    )
     try:
         with silent, redirect_stdout(StringIO()):
-            status = _run(run, times)
+            run_to_end(run)
+        ended = f"made {len(alone)} runs on virtual processors instead of {len(parallel)}"
+        reason = ended if len(alone) != len(parallel) else ""
+    except SystemExit as status:
+        reason = f"exited with status {status.code!r}"
     except Exception as error:  # noqa: BLE001  # any error means only that there is no speedup
-        return f"ended by {type(error).__name__}: {error}"
-    if status is not None and status.code not in (None, 0):
-        return f"exited with status {status.code!r}"
-    return None
+        reason = f"ended by {type(error).__name__}: {error}"
+    if reason:
+        _tell(f"no speedup: with nprocs = 1 the script {reason}")
+        return
+    for one, many in zip(alone, parallel, strict=True):
+        _tell(_speedup(one.parallel_s, many.parallel_s))
 
 
-def _line(alone: Times, parallel: Times) -> str:
-    if not parallel.parallel_s:
+def _speedup(alone_s: float, parallel_s: float) -> str:
+    if not parallel_s:
         return "no speedup: the run took no virtual time"
-    ratio = alone.parallel_s / parallel.parallel_s
-    return (
-        f"speedup: T(1) {alone.parallel_s:.4g} s / T(P) {parallel.parallel_s:.4g} s = {ratio:.3g}"
-    )
+    return f"speedup: T(1) {alone_s:.4g} s / T(P) {parallel_s:.4g} s = {alone_s / parallel_s:.3g}"

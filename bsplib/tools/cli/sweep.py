@@ -6,7 +6,7 @@ import os
 import runpy
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,26 +17,28 @@ from bsplib.backends import table as backends
 from bsplib.command_options import OutputFile, force_option
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments.grid import Number, combinations, filled, read_setting
-from bsplib.machine import load_machine
 from bsplib.output_file import TRACE, obstacle
 from bsplib.recording.trace import read_trace
 from bsplib.running.failures import show_error
-from bsplib.running.options import check_timeout, choose, overriding
+from bsplib.running.options import choose, overriding
 from bsplib.tools.cli.options import (
     FOLDER,
-    Real,
     Whole,
     backend_option,
-    complete_files,
     machine_option,
+    nprocs_option,
+    script_parameters,
+    timeout_option,
 )
-from bsplib.tools.cli.run import enter, existing, ready_to_run
+from bsplib.tools.cli.run import enter, ready_to_run, run_to_end
 from bsplib.visible import as_command
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
 Values = Mapping[str, Number]
+Turn = tuple[Values, Path]
+"""What a script is run with, and the trace of the run."""
 NPROCS, SEED = "nprocs", "seed"
 _SEEDS = 5
 """Seeds where the script takes one."""
@@ -54,13 +56,7 @@ _REPEATS = 3
     help="Values: 1,2,5, or A:B (all integers), A:B:+K or A:B:xK. NAME is nprocs, {NAME} in "
     "ARGUMENTS, an option --NAME of SCRIPT, or a parameter of main.",
 )
-@click.option(
-    "-n",
-    "--nprocs",
-    type=Whole(1),
-    metavar="N",
-    help="Number of processes.  [default: what SCRIPT says]",
-)
+@nprocs_option
 @backend_option
 @machine_option
 @click.option(
@@ -83,27 +79,22 @@ _REPEATS = 3
     help="Folder for the traces.  [default: SCRIPT.sweep]",
 )
 @click.option("--plot", type=OutputFile(), help="Plot balance and time into this file.")
-@click.option(
-    "--timeout", type=Real(0, min_open=True), metavar="SECONDS", help="End a run that takes longer."
-)
+@timeout_option
 @force_option
-@click.option("-m", "--module", "is_module", is_flag=True, help="SCRIPT is the name of a module.")
-@click.argument("script", callback=existing, shell_complete=complete_files)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_files)
-def command(  # noqa: PLR0913, PLR0917  # each is an option
+@script_parameters
+def command(  # noqa: PLR0913  # each is an option
+    script: str,
+    arguments: tuple[str, ...],
+    *,
     settings: tuple[str, ...],
     nprocs: int | None,
-    backend: str | None,
-    machine: str | None,
     repeats: int | None,
     seeds: int | None,
     out: Path | None,
     plot: Path | None,
-    timeout: float | None,
     force: bool,
     is_module: bool,
-    script: str,
-    arguments: tuple[str, ...],
+    **given: Any,
 ) -> None:
     r"""Run a script with all combinations of values, and say which is best.
 
@@ -135,15 +126,14 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     known = dict(map(read_setting, settings))
     if seeds is not None:
         known[SEED] = tuple(range(seeds))
-    there = None if machine is None else load_machine(machine)
-    for each in known.get(NPROCS, (nprocs,)):
-        if backend is not None:
-            choose(backend=backend, nprocs=each, machine=there)  # type: ignore[arg-type]
-    overrides = {"backend": backend, "machine": there, "timeout": check_timeout(timeout)}
-    counts = (*map(int, known.get(NPROCS, ())), *([] if nprocs is None else [nprocs]))
+    counts = [int(each) for each in known.get(NPROCS, () if nprocs is None else (nprocs,))]
+    backend = given["backend"]
+    if backend is not None:
+        for each in counts or (None,):
+            choose(backend=backend, nprocs=each, machine=given["machine"])
     enter(backend, max(counts, default=None))
-    file, execute = ready_to_run(command, script, arguments, is_module=is_module)
-    program = Program(script, file, execute, arguments, nprocs, overrides)
+    file, execute = ready_to_run(script, arguments, is_module=is_module)
+    program = Program(script, file, execute, arguments, nprocs, given)
     leads = not backends.own_rank()
     name = script.rpartition(".")[2] if is_module else Path(script).stem
     folder = out or Path(f"{name}.sweep")
@@ -228,7 +218,7 @@ class Program:
                 open(os.devnull, "w", encoding="utf-8") as nowhere,
                 redirect_stdout(nowhere),
             ):
-                self._run()
+                run_to_end(self.execute)
         finally:
             sys.argv = before
         return used
@@ -266,13 +256,6 @@ class Program:
                 f"sweep: {self.script} made {len(runs)} runs; a script that is swept makes one"
             )
         return runs[0]
-
-    def _run(self) -> None:
-        try:
-            self.execute()
-        except SystemExit as status:
-            if status.code not in (None, 0):
-                raise
 
     def made(self, values: Values, trace: Path) -> Run | None:
         """Return the run in a trace if it is newer than the script, and was made in this way."""
@@ -318,27 +301,25 @@ def _run_all(
     last = {name: values[0] for name, values in known.items()}
     runs: list[Run | None] = []
     try:
-        with _progress() as advance:
-            advance("warming up", 0, None)
-            seeds = {} if SEED in known else {SEED: 0}
-            used = program.run(last | seeds, None)
-            program.check(known, used)
-            if seeds and SEED in used:
-                known = {**known, SEED: range(_SEEDS)}
-            times = repeats or (1 if len(known.get(SEED, ())) > 1 else _REPEATS)
-            turns = [
-                (values, folder / f"{_named(values)}{f' again {again}' * bool(again)}.bsp")
-                for again in range(times)
-                for values in combinations(known)
-            ]
-            runs = [None if force else program.made(values, path) for values, path in turns]
-            there = sum(run is not None for run in runs)
-            if there and not backends.own_rank():
-                click.echo(f"{there} of {len(turns)} runs are in {folder} already", err=True)
-            for number, (values, path) in enumerate(turns):
+        seeds = {} if SEED in known else {SEED: 0}
+        used = program.run(last | seeds, None)
+        program.check(known, used)
+        if seeds and SEED in used:
+            known = {**known, SEED: range(_SEEDS)}
+        times = repeats or (1 if len(known.get(SEED, ())) > 1 else _REPEATS)
+        turns = [
+            (values, folder / f"{_named(values)}{f' again {again}' * bool(again)}.bsp")
+            for again in range(times)
+            for values in combinations(known)
+        ]
+        made = [None if force else program.made(values, path) for values, path in turns]
+        there = sum(run is not None for run in made)
+        if there and not backends.own_rank():
+            click.echo(f"{there} of {len(turns)} runs are in {folder} already", err=True)
+        with _progress(turns) as left:
+            for (values, path), run in zip(left, made, strict=True):
                 last = values
-                advance(_named(values), number, len(turns))
-                runs[number] = runs[number] or program.record(values, path)
+                runs.append(run or program.record(values, path))
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         if isinstance(error, UsageError) and error.__cause__ is None and error.pid is None:
             raise
@@ -356,21 +337,13 @@ def _run_all(
             yield values, run
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int | None], None]]:
-    """Yield a function that shows on a terminal what runs, and how many runs have ended."""
-    is_shown = sys.stderr.isatty()
-
-    def advance(what: str, done: int, total: int | None) -> None:
-        if is_shown:
-            counted = "" if total is None else f" ({done} of {total} done)"
-            click.echo(f"\r\x1b[K{what}{counted}", nl=False, err=True)
-
-    try:
-        yield advance
-    finally:
-        if is_shown:
-            click.echo("\r\x1b[K", nl=False, err=True)
+def _progress(turns: list[Turn]) -> AbstractContextManager[Iterable[Turn]]:
+    """Return what goes through the turns; on a terminal a bar shows how many have ended."""
+    if not sys.stderr.isatty():
+        return nullcontext(turns)
+    return click.progressbar(
+        turns, file=sys.stderr, item_show_func=lambda turn: None if turn is None else turn[1].stem
+    )
 
 
 def _named(values: Values) -> str:
