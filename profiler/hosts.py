@@ -11,10 +11,10 @@ from bsplib.profiler import format as fmt
 
 if TYPE_CHECKING:
     from bsplib.profiler._arrays import Ints
-    from bsplib.recording.records import Run, RunHead
+    from bsplib.recording.records import Run
 
 
-def hosts_of(run: Run | RunHead) -> tuple[str, ...]:
+def hosts_of(run: Run) -> tuple[str, ...]:
     """Return the name of the host of each process, by pid.
 
     Returns:
@@ -36,7 +36,7 @@ def host_numbers(run: Run) -> Ints | None:
     return np.unique(hosts, return_inverse=True)[1].astype(np.int64)
 
 
-def _named(run: Run | RunHead) -> list[str]:
+def _named(run: Run) -> list[str]:
     """Return the hosts that the trace names by pid; empty if it names none, or not for all."""
     hosts = run.meta.get("hosts")
     if not isinstance(hosts, list) or len(hosts) != run.nprocs:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.loss import Loss
     from bsplib.profiler.profile import RunProfile
-    from bsplib.recording.records import RunHead
 
 
 _PART = f"{round(10 * CONFIDENCE)} of 10"
@@ -154,7 +153,7 @@ def same_runs(repeats: Sequence[tuple[int, int] | None]) -> list[list[int]]:
     return list(groups.values())
 
 
-def shown_run(runs: Sequence[Run] | Sequence[RunHead]) -> int:
+def shown_run(runs: Sequence[Run]) -> int:
     """Return the position of the run that is shown where one is: the last, or of its repeats one.
 
     That is the one of median time; of runs whose records are not read, as their callers saw it.
@@ -164,7 +163,7 @@ def shown_run(runs: Sequence[Run] | Sequence[RunHead]) -> int:
     return group[0] if len(group) == 1 else group[median([_time_s(runs[at]) for at in group])]
 
 
-def _time_s(run: Run | RunHead) -> float:
+def _time_s(run: Run) -> float:
     if isinstance(run, Run):
         return elapsed_s(run)
     life = run.lifetime

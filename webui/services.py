@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bsplib.profiler.book import Time
     from bsplib.profiler.callgraph import CallGraph, Cost, Node, Summary
     from bsplib.profiler.graph_book import GraphBook
-    from bsplib.recording.records import Run, RunHead
+    from bsplib.recording.records import Run
 
 
 Json = dict[str, Any]
@@ -262,7 +262,7 @@ def _hosts(run: Run) -> Json | None:
     return {"names": list(position), "of": [position[name] for name in hosts]}
 
 
-def describe_head(run: Run | RunHead) -> Json:
+def describe_head(run: Run) -> Json:
     """Return what is known of a run without its records."""
     keys = ("program", "host", "backend", "started", "error")
     return {
@@ -437,7 +437,7 @@ def _rounded(values: Iterable[float]) -> list[float]:
     return [float(f"{value:.6g}") for value in values]
 
 
-def _meta(run: Run | RunHead, key: str) -> str | None:
+def _meta(run: Run, key: str) -> str | None:
     value = run.meta.get(key)
     return None if value is None else fmt.visible(str(value))
 

@@ -16,7 +16,7 @@ from bsplib.profiler.compare.report import SHOWN, as_data
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.repeats import shown_run
 from bsplib.profiler.rows import QUANTITIES
-from bsplib.recording.records import RunHead, Trace
+from bsplib.recording.records import Run, Trace
 from bsplib.recording.trace import read_heads, read_trace
 from bsplib.webui import services
 from bsplib.webui.answers import ANSWERS, rates_of
@@ -47,7 +47,7 @@ class _Source:
     """Its file, if it is read from one."""
     stamp: tuple[int, int] = (0, 0)
     """When the file was written and its size, when it was last looked at."""
-    heads: tuple[RunHead, ...] | None = None
+    heads: tuple[Run, ...] | None = None
     runs: list[OpenRun] | None = None
     error: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)

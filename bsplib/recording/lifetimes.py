@@ -20,9 +20,8 @@ from bsplib.recording.records import NOT_MEASURED, Host, Lifetime
 from bsplib.recording.trace_document import lifetime_of as checked
 
 _STAT = Path("/proc/stat")
-_STEAL = 8
-"""Position of the stolen ticks in the first line of /proc/stat; see proc(5)."""
-
+_TICKS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+"""What the first line of /proc/stat has after its name; see proc(5)."""
 
 Noted = Mapping[str, int]
 """What a process has noted by name, on its own clock in ns: one of ``NOTED``."""
@@ -39,10 +38,11 @@ def stolen_ns() -> int:
     """
     try:
         with _STAT.open(encoding="ascii") as file:
-            ticks = int(file.readline().split()[_STEAL])
+            _, *ticks = file.readline().split()
+        stolen = int(ticks[_TICKS.index("steal")])
     except (OSError, ValueError, IndexError):
         return NOT_MEASURED
-    return ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    return stolen * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 @dataclass

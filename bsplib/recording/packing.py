@@ -39,7 +39,7 @@ else:
 HEADER = Struct("<4sIIIQ")
 MAGIC = b"BSPC"
 _LEVEL = 1
-_WORD = 8
+_WORD = np.dtype(np.int64).itemsize
 
 _Column = NDArray[np.int64]
 _Columns = dict[str, _Column]
@@ -63,16 +63,6 @@ class Chunk(NamedTuple):
         """Return the header and the payload."""
         header = HEADER.pack(MAGIC, self.rows, self.numbering, len(self.payload), self.base)
         return b"".join((header, self.payload))
-
-
-def chunk_of(rows: NDArray[np.void], numbering: int = 0, base: int = 0) -> Chunk:
-    """Return rows as a chunk; at most ``ROWS``, and at least one."""
-    return Chunk(len(rows), numbering, base, payload_of(rows))
-
-
-def packed(rows: NDArray[np.void]) -> bytes:
-    """Return rows as one chunk with the numbering of the run; see :func:`payload_of`."""
-    return chunk_of(rows).whole()
 
 
 def chunks_in(content: bytes, *, may_be_cut: bool = False) -> Iterator[Chunk]:
@@ -102,10 +92,11 @@ def chunks_in(content: bytes, *, may_be_cut: bool = False) -> Iterator[Chunk]:
         left = left[nbytes:]
 
 
-def payload_of(rows: NDArray[np.void]) -> bytes:
-    """Return the payload of a chunk of rows: at most ``ROWS``, and at least one."""
+def chunk_of(rows: NDArray[np.void], numbering: int = 0, base: int = 0) -> Chunk:
+    """Return rows as a chunk; at most ``ROWS``, and at least one."""
     content: list[bytes] = []
-    for form, residues in _residues(_columns_of(rows)):
+    columns = {name: rows[name].astype(np.int64) for name in rows.dtype.names or ()}
+    for form, residues in _residues(columns):
         if (residues == residues[0]).all():
             content += [bytes((form, 0)), _unsigned(residues[:1]).astype("<u8").tobytes()]
             continue
@@ -116,7 +107,13 @@ def payload_of(rows: NDArray[np.void]) -> bytes:
         content += [bytes((form, width)), planes[:, :width].T.tobytes()]
     whole, compressor = b"".join(content), _compressor()
     compressor.set_pledged_input_size(len(whole))
-    return compressor.compress(whole, compressor.FLUSH_FRAME)
+    payload = compressor.compress(whole, compressor.FLUSH_FRAME)
+    return Chunk(len(rows), numbering, base, payload)
+
+
+def packed(rows: NDArray[np.void]) -> bytes:
+    """Return rows as one chunk with the numbering of the run; see :func:`chunk_of`."""
+    return chunk_of(rows).whole()
 
 
 _of_thread = threading.local()
@@ -133,11 +130,6 @@ def _compressor() -> zstd.ZstdCompressor:
 def _unsigned(residues: _Column) -> NDArray[np.uint64]:
     """Return 0, 1, 2, 3, ... for 0, -1, 1, -2, ..."""
     return ((residues << 1) ^ (residues >> 63)).view(np.uint64)
-
-
-def _columns_of(rows: NDArray[np.void]) -> _Columns:
-    """Return the fields of rows, each contiguous."""
-    return {name: rows[name].astype(np.int64) for name in rows.dtype.names or ()}
 
 
 def unpacked_columns(
@@ -261,7 +253,7 @@ def _residues(columns: _Columns) -> Iterator[tuple[int, _Column]]:
         found["arrive"] = columns["arrive"] - columns["start"]
         found["released"] = columns["released"] - columns["arrive"]
         found["end"] = columns["end"] - columns["released"]
-        found["start"] = columns["start"] - _shifted(columns["end"])
+        found["start"] = columns["start"] - np.append(0, columns["end"][:-1])
         found["recording"] = found["start"] - columns["recording"]
         for name, elapsed in zip(_USED, _elapsed(found), strict=True):
             if int(columns[name].max()) >= 0:
@@ -295,12 +287,6 @@ def _elapsed(found: _Columns) -> tuple[_Column, _Column]:
     """Return the elapsed times of computing and communicating, from residues of times."""
     calls = found["comm_calls"]
     return found["arrive"] - calls - found["sub"], calls + found["released"] + found["end"]
-
-
-def _shifted(column: _Column) -> _Column:
-    before = np.zeros_like(column)
-    before[1:] = column[:-1]
-    return before
 
 
 # -- tables of chunks -----------------------------------------------------------------------------

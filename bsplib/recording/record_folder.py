@@ -93,15 +93,17 @@ def remove(folder: Path, nprocs: int) -> None:
 _HAS_LOCKS = "fcntl" in globals()
 
 
-def lock(folder: Path) -> int | None:
+def lock_if_possible(folder: Path) -> int | None:
     """Lock a folder for as long as this process, or one that it forked, lives.
+
+    Where the file system has no locks, the folder is only opened.
 
     Returns:
         A file descriptor; closing it unlocks the folder. None if another process has
         locked the folder, or if it does not exist any more.
 
     Raises:
-        OSError: the folder cannot be opened, or its file system has no locks.
+        OSError: the folder cannot be opened.
     """
     if not _HAS_LOCKS:
         return os.open(os.devnull, os.O_RDONLY) if folder.is_dir() else None
@@ -115,19 +117,10 @@ def lock(folder: Path) -> int | None:
             return descriptor
     except (BlockingIOError, FileNotFoundError):
         pass
-    except OSError:
-        os.close(descriptor)
-        raise
+    except OSError:  # there are no locks
+        return descriptor
     os.close(descriptor)
     return None
-
-
-def lock_if_possible(folder: Path) -> int | None:
-    """Lock a folder as :func:`lock` does; where the file system has no locks, only open it."""
-    try:
-        return lock(folder)
-    except OSError:
-        return os.open(folder, os.O_RDONLY)
 
 
 @contextlib.contextmanager

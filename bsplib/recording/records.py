@@ -7,6 +7,7 @@ since the barrier before ``main``, all sizes are bytes.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -179,7 +180,7 @@ superstep.
 ``pickling`` is a part of the communicating part; in a program of mpi4py, which pickles before it
 calls MPI, of the computing part."""
 
-MAX_NUMBER = 2**53
+MAX_NUMBER = 2**sys.float_info.mant_dig
 """Greatest time, size or number in a record: floats represent all integers up to it."""
 
 NOT_MEASURED = -1
@@ -271,27 +272,6 @@ class Lifetime(NamedTuple):
     """The records were written; what follows is to name the file and to return."""
 
 
-class RunHead(NamedTuple):
-    """What a trace says of a run, apart from its records; the fields are those of ``Run``."""
-
-    nprocs: int
-    complete: bool
-    meta: dict[str, Any]
-    lifetime: Lifetime | None = None
-    steal_ns: int = NOT_MEASURED
-    measured: Mapping[str, str] = {}  # never changed
-
-    @property
-    def repeat(self) -> tuple[int, int] | None:
-        """Which repeat it is, from 0 on, and of how many; None: the run was not repeated."""
-        return _repeat_of(self.meta)
-
-
-def _repeat_of(meta: dict[str, Any]) -> tuple[int, int] | None:
-    repeat = meta.get("repeat")
-    return None if repeat is None else (repeat[0], repeat[1])
-
-
 @dataclass(frozen=True)
 class Run:
     """One call of ``bsplib.run`` as recorded."""
@@ -358,7 +338,8 @@ class Run:
     @property
     def repeat(self) -> tuple[int, int] | None:
         """Which repeat it is, from 0 on, and of how many; None: the run was not repeated."""
-        return _repeat_of(self.meta)
+        repeat = self.meta.get("repeat")
+        return None if repeat is None else (repeat[0], repeat[1])
 
     @property
     def is_interleaved(self) -> bool:

@@ -32,6 +32,7 @@ import reprlib
 import struct
 import zipfile
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,7 +40,7 @@ from bsplib.errors import TraceError
 from bsplib.output_file import TRACE, special_kind, written_whole
 from bsplib.recording.packing import Numbering, StoredTable, chunks_in, pieces_of
 from bsplib.recording.plausibility import check_records, check_samples, check_traffic, check_waits
-from bsplib.recording.records import MAX_NUMBER, RECORD, SAMPLE, TRAFFIC, WAIT, Run, RunHead, Trace
+from bsplib.recording.records import MAX_NUMBER, RECORD, SAMPLE, TRAFFIC, WAIT, Run, Trace
 from bsplib.recording.tables import ArrayTable
 from bsplib.recording.trace_document import (
     MAX_JSON_BYTES,
@@ -61,8 +62,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_MOST_SHORTENED = 2**16
-"""More times longer than its chunks no table can be: they have headers."""
 OPTIONAL = {"samples": SAMPLE, "waits": WAIT}
 """The tables that a run need not have, and that are read as a whole."""
 _MOST_WHOLE = 2**20
@@ -164,8 +163,8 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
         raise TraceError(f"{path}: {error}.") from error
 
 
-def read_heads(path: str | os.PathLike[str]) -> tuple[RunHead, ...]:
-    """Read what a trace says of its runs, without their records, which may be large.
+def read_heads(path: str | os.PathLike[str]) -> tuple[Run, ...]:
+    """Read what a trace says of its runs, without groups, stacks and records, which may be large.
 
     Raises:
         TraceError: as from :func:`read_trace`; damage of the records is not noticed.
@@ -225,7 +224,7 @@ class _Reader:
         """Return the trace after all checks; its records are read again when they are needed."""
         return Trace(tuple(self._each_run(self._run)))
 
-    def heads(self) -> tuple[RunHead, ...]:
+    def heads(self) -> tuple[Run, ...]:
         """Return what the trace says of its runs."""
         return tuple(self._each_run(lambda _, entry: head_of(entry)))
 
@@ -252,8 +251,8 @@ class _Reader:
         head = head_of(entry)
         groups, stacks = groups_of(entry, head.nprocs), stacks_of(entry)
         self._numberings = numberings_of(entry, len(groups), len(stacks))
-        run = Run(
-            **head._asdict(),
+        run = replace(
+            head,
             groups=groups,
             stacks=stacks,
             records=self._table(folder, "records", RECORD, entry),
@@ -288,7 +287,7 @@ class _Reader:
         name = f"{folder}/{table}"
         count = length_of(entry, table, name)
         member = self._member(name)
-        if count * dtype.itemsize > min(memory_bytes(), member.file_size * _MOST_SHORTENED):
+        if count * dtype.itemsize > memory_bytes():
             raise TraceError(f"{name} declares {count} rows in {member.file_size} bytes")
         chunks = []
         rows = 0

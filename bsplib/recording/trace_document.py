@@ -55,11 +55,12 @@ from bsplib.recording.records import (
     MAX_STACK,
     MAX_TEXT,
     NOT_MEASURED,
+    RECORD,
+    TRAFFIC,
     Frame,
     GroupInfo,
     Lifetime,
     Run,
-    RunHead,
     Stack,
     Trace,
     shortened,
@@ -79,8 +80,8 @@ MAX_NPROCS = 2**16
 SOURCES_OF_TIME = frozenset({"cpu", "ready", "faults", "lines"})
 """What may be measured, or not, in the records of a run."""
 _KEYS = frozenset(
-    {*RunHead._fields, "groups", "frames", "stacks", "sources", "numberings"}
-    | {"records", "traffic", "samples", "waits"}
+    {"nprocs", "complete", "meta", "lifetime", "steal_ns", "measured", "groups", "frames"}
+    | {"stacks", "sources", "numberings", "records", "traffic", "samples", "waits"}
 )
 """What the entry of a run has."""
 _DIGEST = re.compile("[0-9a-f]{64}")
@@ -182,8 +183,8 @@ def entry_of(value: object) -> dict[str, Any]:
     return value
 
 
-def head_of(entry: dict[str, Any]) -> RunHead:
-    """Return what the entry of a run says of it, after all checks of that."""
+def head_of(entry: dict[str, Any]) -> Run:
+    """Return a run without its groups, stacks and records, after all checks of the rest."""
     complete, meta = entry["complete"], entry["meta"]
     if not isinstance(complete, bool):
         raise TraceError(f"complete is {reprlib.repr(complete)}, not true or false")
@@ -193,8 +194,18 @@ def head_of(entry: dict[str, Any]) -> RunHead:
     _check_absent(meta.get("absent", []), nprocs, complete=complete)
     _check_repeat(meta.get("repeat"))
     lifetime = None if entry["lifetime"] is None else lifetime_of(entry["lifetime"], nprocs)
-    steal_ns = _int(entry["steal_ns"], "steal_ns", NOT_MEASURED, MAX_NUMBER)
-    return RunHead(nprocs, complete, meta, lifetime, steal_ns, checked_reasons(entry["measured"]))
+    return Run(
+        nprocs=nprocs,
+        groups=(),
+        stacks=(),
+        records=np.empty(0, RECORD),
+        traffic=np.empty(0, TRAFFIC),
+        complete=complete,
+        meta=meta,
+        lifetime=lifetime,
+        steal_ns=_int(entry["steal_ns"], "steal_ns", NOT_MEASURED, MAX_NUMBER),
+        measured=checked_reasons(entry["measured"]),
+    )
 
 
 def _check_repeat(value: object) -> None:
