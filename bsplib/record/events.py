@@ -75,9 +75,6 @@ NUMBER = {name: number for number, name in enumerate(CALLS)}
 NOBODY, PROC_NULL, ANY_SOURCE, ROOT = -1, -2, -3, -4
 """Values of ``partner`` that are no rank. ROOT: this rank is the root, of an intercommunicator."""
 
-ANY_TAG = -1
-"""Value of ``tag`` for any, and for calls without one."""
-
 WORLD, SELF, UNKNOWN = 0, 1, -1
 """Numbers of communicators. UNKNOWN: the call has none, or MPI has freed it."""
 
@@ -108,12 +105,12 @@ EVENT = np.dtype(
         ("pickled_bytes", np.int64),
     ]
 )
-"""A call: ``object`` is the request that it starts, or its window, 0 for none; times are
-ns of CLOCK_MONOTONIC. ``cpu`` is the CPU time of the thread in ns, and ``ready`` the time for which
-the thread was ready to run and had no core, both at the begin of the call; ``cpu_leave`` and
-``ready_leave`` are the same at its end. ``pickling`` is for how many ns mpi4py made or read pickles
-of objects since the call before, and ``pickled_bytes`` the size of those that it made; only the
-shim says so."""
+"""A call: ``object`` is the request that it starts, or its window, 0 for none; ``tag`` is -1 for
+any, and for calls without one; times are ns of CLOCK_MONOTONIC. ``cpu`` is the CPU time of the
+thread in ns, and ``ready`` the time for which the thread was ready to run and had no core, both at
+the begin of the call; ``cpu_leave`` and ``ready_leave`` are the same at its end. ``pickling`` is
+for how many ns mpi4py made or read pickles of objects since the call before, and ``pickled_bytes``
+the size of those that it made; only the shim says so."""
 
 PART = np.dtype(
     [
@@ -137,8 +134,8 @@ DONE = np.dtype(
 """A request that a call has completed; ``source`` is NOBODY where nothing was received."""
 
 MAGIC = b"bsprank\x01"
-HEAD_BYTES = 16
-"""Bytes of the head of a file: MAGIC, a byte with one of the next three values, and zeros."""
+HEAD = struct.Struct(f"<{len(MAGIC)}sB7x")
+"""Head of a file: MAGIC, a byte with one of the next three values, and zeros."""
 RUNNING, ENDED, STOPPED = range(3)
 """STOPPED: the disk was full, and the program went on without being recorded."""
 CHUNK_HEAD = struct.Struct("<4sIQQ")
@@ -266,7 +263,7 @@ def read_rank(path: str | os.PathLike[str]) -> RankFile:
 
 def _chunks(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield kind and content of the chunks that are there."""
-    at = HEAD_BYTES
+    at = HEAD.size
     while at + CHUNK_HEAD.size <= len(data):
         mark, kind, room, used = CHUNK_HEAD.unpack_from(data, at)
         if mark != CHUNK_MARK or kind not in (LINES, *_ROWS) or used > room:

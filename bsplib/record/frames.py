@@ -16,8 +16,8 @@ from types import CodeType, FrameType
 
 from bsplib.record.program import run_program
 
-_WORD = 8
-_OF_FRAME = 24
+_WORD = ctypes.sizeof(ctypes.c_void_p)
+_OF_FRAME = object.__basicsize__ + _WORD
 """Where a frame object has the address of its frame, in all versions that bsplib supports."""
 
 _STATE_HAS_CFRAME = (56, {(3, 11): (8, 48, 56), (3, 12): (0, 8, 56)})

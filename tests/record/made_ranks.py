@@ -18,7 +18,7 @@ class RankWriter:
 
     def __init__(self, path):
         self._file = path.open("wb", buffering=0)
-        self._file.write(ev.MAGIC.ljust(ev.HEAD_BYTES, b"\0"))
+        self._file.write(ev.MAGIC.ljust(ev.HEAD.size, b"\0"))
 
     def rows(self, kind, rows):
         """Write a chunk of rows of a kind."""

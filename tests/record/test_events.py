@@ -71,7 +71,7 @@ def test_a_file_that_is_cut_short_gives_what_is_whole(path):
     writer.close()
     whole = path.read_bytes()
     counts = set()
-    for length in range(events.HEAD_BYTES, len(whole) - 1):  # the last byte ends a line
+    for length in range(events.HEAD.size, len(whole) - 1):  # the last byte ends a line
         path.write_bytes(whole[:length])
         read = read_rank(path)
         counts.add(len(read.events))

@@ -143,7 +143,7 @@ def test_a_damaged_file_gives_a_trace_or_a_trace_error(tmp_path_factory, seed):
 def replaced_lines(path, replace):
     """Replace the lines of a file of a rank: what they say, or their text."""
     data = path.read_bytes()
-    changed = bytearray(data[: ev.HEAD_BYTES])
+    changed = bytearray(data[: ev.HEAD.size])
     for kind, content in ev._chunks(data):
         new = content
         if kind == ev.LINES:

@@ -34,10 +34,7 @@ from bsplib.recording.records import (
 )
 from bsplib.sync_kinds import Kind
 
-_POLLED_ROWS = 3
-"""Greatest number of probes and polls before a receive that are taken as a part of it."""
 _BY_PARTNER = frozenset({"Alltoallv", "Alltoallw"})
-_NO_FAMILY = (-2, -2)
 
 
 def assembled(calls: MpiCalls) -> Run:
@@ -139,13 +136,13 @@ class _Laid:
         """Step back over probes and polls before the calls that end stretches."""
         calls, begins = self.calls, self.call.copy()
         waits = np.isin(calls.role, [Role.PROBE, Role.POLL, Role.COMPLETE])
-        for _ in range(_POLLED_ROWS):
-            before = begins - 1
-            rows = np.flatnonzero(~self.is_last & (before >= self.after))
-            rows = rows[waits[before[rows]]]
-            gap = calls.enter[begins[rows]] - calls.leave[before[rows]]
-            near = (gap <= READ_AFTER_NS) | (calls.role[before[rows]] == Role.PROBE)
-            begins[rows[near]] -= 1
+        rows = np.flatnonzero(~self.is_last)
+        while len(rows):
+            before = begins[rows] - 1
+            near = calls.enter[begins[rows]] - calls.leave[before] <= READ_AFTER_NS
+            near |= calls.role[before] == Role.PROBE
+            rows = rows[near & waits[before] & (before >= self.after[rows])]
+            begins[rows] -= 1
         return begins
 
     def stretches(self, waits: Waits) -> WaitingTimes:
@@ -187,10 +184,10 @@ def _groups(calls: MpiCalls, ends: Ends) -> tuple[tuple[GroupInfo, ...], _Groups
     distinct = np.zeros((2, int(numbers.max(initial=-1)) + 1), np.int64)
     distinct[:, numbers] = keys  # by superstep, then by set
     groups = [root_group(calls.nprocs)]
-    ordinals: dict[tuple[int, tuple[int, int]], int] = {}
+    ordinals: dict[tuple[int, tuple[int, int] | None], int] = {}
     within: dict[int, int] = {}
     for which, superstep in distinct.T.tolist():
-        family = _NO_FAMILY if which == MESSAGES else ends.families[which]
+        family = None if which == MESSAGES else ends.families[which]
         ordinal = ordinals.setdefault((superstep, family), len(ordinals))
         index = within[ordinal] = within.get(ordinal, -1) + 1
         members = ends.sets[ALL if which == MESSAGES else which]

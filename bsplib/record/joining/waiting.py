@@ -30,10 +30,6 @@ from bsplib.record.joining.messages import Messages
 from bsplib.record.joining.ranks import Ints, MpiCalls, distinct_numbers
 from bsplib.record.joining.steps import Ends
 
-_MOST_PROCESSES = 1000
-"""Greatest number of processes through which a wait is followed."""
-_HALF = 0.5
-
 
 @dataclass(frozen=True)
 class Waits:
@@ -160,14 +156,14 @@ class _BlameSearch:
         """Return the stretch that is to blame for the wait of another one, or that one itself."""
         begin, until, pid = self._arrive[row], self._released[row], self._culprit[row]
         found = row
-        for _ in range(_MOST_PROCESSES):
+        for _ in self._first:  # through as many processes as there are, at most
             late = self._longest(pid, begin, until)
             if late is None:
                 return found
             found = late
             lasted = min(until, self._end[late]) - max(begin, self._start[late])
             low, high = max(begin, self._arrive[late]), min(until, self._released[late])
-            if high - low <= _HALF * lasted:
+            if (waited := high - low) <= lasted - waited:
                 return found
             begin, until, pid = low, high, self._culprit[late]
         return found
@@ -193,8 +189,6 @@ class _BlameSearch:
 
 
 _CREATIONS = ("Win_create", "Win_allocate", "Win_allocate_shared", "Win_create_dynamic")
-_SHARED = 0
-"""The tag of a Lock that others can hold, too."""
 
 
 def _windows(calls: MpiCalls, collectives: Collectives) -> Ints:
@@ -248,8 +242,8 @@ def _locks(calls: MpiCalls, windows: Ints) -> dict[tuple[int, int], list[_Lock]]
         if is_lock[call]:
             opened[key] = call
         elif (lock := opened.pop(key, None)) is not None:
-            shared = int(calls.tag[lock]) == _SHARED
-            found[window, target].append(_Lock(lock, call, shared, int(calls.enter[call])))
+            shared = calls.tag[lock] == 0  # others can hold it, too
+            found[window, target].append(_Lock(lock, call, bool(shared), int(calls.enter[call])))
     return found
 
 
