@@ -30,8 +30,10 @@ from bsplib.core.entries import Block, PrivateMemory
 from bsplib.core.meeting import Meeting
 from bsplib.errors import OutOfSharedMemoryError
 
-_ALIGNMENT = 64
-"""Of an array of the program, in bytes."""
+ALIGNMENT = 64
+"""Of the memory of an array, in bytes: no two arrays share a cache line."""
+AFTER_ALL = 1 << 62
+"""Stands for a superstep that comes after all others."""
 
 Found = TypeVar("Found")
 
@@ -136,13 +138,13 @@ class Port(ABC):
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:  # noqa: ARG002  # always zeroed
         """Return memory that lives until :meth:`release`, 64-byte aligned, zeroed if asked."""
         try:
-            memory = np.zeros(nbytes + _ALIGNMENT, np.uint8)
+            memory = np.zeros(nbytes + ALIGNMENT, np.uint8)
         except (MemoryError, ValueError):  # of more bytes than a dimension can have
             raise OutOfSharedMemoryError(
                 f"memory is full: {nbytes} bytes more are needed, which the system does not give; "
                 f"use smaller arrays or fewer processes on a computer"
             ) from None
-        start = -memory.ctypes.data % _ALIGNMENT
+        start = -memory.ctypes.data % ALIGNMENT
         return memory[start : start + nbytes].data
 
     def release(self, memory: memoryview) -> None:  # noqa: B027  # freed with the last array that shows it

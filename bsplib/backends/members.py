@@ -9,7 +9,8 @@ from typing import NamedTuple
 from bsplib import call_site
 from bsplib.errors import SyncMismatchError
 
-_LISTED = 8
+LISTED = 8
+"""How many things of one kind an error lists."""
 
 Members = range | tuple[int, ...]
 """Pids in the root group of the processes of a group, by their pid in that group; a
@@ -40,7 +41,7 @@ def named(pids: Sequence[int]) -> str:
         return f"process {first}"
     if known == list(range(first, last + 1)):
         return f"processes {first} to {last}"
-    if len(known) > _LISTED:
+    if len(known) > LISTED:
         return f"{len(known)} processes from {first} to {last}"
     return f"processes {', '.join(map(str, known))}"
 

@@ -13,6 +13,9 @@ from bsplib.backends.base import Arrived, Sent
 from bsplib.backends.members import Members
 from bsplib.errors import SyncMismatchError
 
+MOST_AHEAD = 64
+"""Oblivious supersteps by which a process may be ahead of those who have not read its posts."""
+
 
 class Post(NamedTuple):
     """What another process sends to this one at the end of an oblivious superstep."""

@@ -15,7 +15,7 @@ from bsplib.backends.signals import answer_quit, seconds_to_look
 GRACE_S = 0.5
 """Seconds after a failure until processes that have not come to a sync are killed: they may fail by
 themselves before that, and are reported, too."""
-_MOST_GRACE_S = 1.5
+_MOST_GRACE_S = 3 * GRACE_S
 """The time is counted from the last outcome, so that processes which come late since they share
 cores are heard; but from the first failure no more than this."""
 _LOOK_S = 2.0

@@ -29,7 +29,7 @@ STORES_IN_ORDER = platform.machine().lower() in {"x86_64", "amd64", "i386", "i68
 FLOAT, INTEGER = 1, 2
 """Kinds of dtypes whose single elements can be given as Python numbers."""
 
-_MOST_OF_NUMPY = 23
+_MOST_OF_NUMPY = np.dtype(np.half).num
 _SWAPPED = 32
 
 _BOTH_ENDS = 128

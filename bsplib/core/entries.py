@@ -46,13 +46,20 @@ except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.kinds import (
     ASK,
+    BYTE_MASK,
+    DESCRIPTION_MASK,
     IN_BUFFER,
     INDICES_SHIFT,
     INLINE,
     INLINE_BYTES,
+    INLINE_SIZE_MASK,
     KIND_SHIFT,
     MESSAGE,
+    MOST_SLOTS,
     PUT,
+    RECEIVER_SHIFT,
+    SIZE_MASK,
+    SLOT_SHIFT,
     STAGED_MESSAGE,
     STAGED_PLACED,
     STAGED_PUT,
@@ -80,22 +87,11 @@ if not cython.compiled:
     from bsplib.core.known_arrays import scatter
 prepare()
 
-DESCRIPTION_MASK = (1 << 32) - 1
-SLOT_SHIFT = 40
-SIZE_MASK = (1 << 40) - 1
-MOST_SLOTS = 1 << 20
 HEAD_BYTES = 16
 """The two words at the beginning of an entry, and of a chunk."""
-BYTE_MASK = (1 << 60) - 1
-
-RECEIVER_SHIFT = 32
-INLINE_SIZE_MASK = (1 << 32) - 1
-"""The bits of the head word that have the size of an inline entry. The receiver is in the bits
-above."""
-
 MOST_LARGE = 1 << 17
 """Most bytes of a value that is large, and is in the send buffer all the same."""
-_MOST_OF_LARGE = 1 << 18
+_MOST_OF_LARGE = 2 * MOST_LARGE
 """Most bytes of all such values of a superstep: a send buffer keeps its memory."""
 _LEAST_CHUNK = 64
 _MOST_CHUNK = 1 << 16

@@ -20,8 +20,18 @@ NOTICE = 13
 
 KIND_SHIFT = 60
 """Where the kind begins in word 0 of an entry, and the place in the head word of a post."""
+BYTE_MASK = (1 << KIND_SHIFT) - 1
+SLOT_SHIFT = 40
+"""Where the slot begins in word 0 of an entry; the bytes of the data are below."""
+MOST_SLOTS = 1 << KIND_SHIFT - SLOT_SHIFT
+SIZE_MASK = (1 << SLOT_SHIFT) - 1
 INDICES_SHIFT = 32
-"""Where the number of indices begins in word 1 of an entry."""
+"""Where the number of indices begins in word 1 of an entry; the bytes of the description are
+below."""
+DESCRIPTION_MASK = (1 << INDICES_SHIFT) - 1
+RECEIVER_SHIFT = 32
+"""Where the receiver begins in the head word of an inline entry; its size is below."""
+INLINE_SIZE_MASK = (1 << RECEIVER_SHIFT) - 1
 INLINE_BYTES = 216
 """Most bytes of the inline entry: what a cell has room for."""
 

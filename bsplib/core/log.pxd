@@ -89,7 +89,6 @@ cdef inline void publish(word start, Py_ssize_t offset, Py_ssize_t count) noexce
     store(start + <word> offset, <word> count)
 
 cdef long long _NO
-cdef int END
 cdef long long DUE_NS, _MINOR
 
 @cython.final

@@ -52,8 +52,6 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 
-END = 2
-"""The kind of the last superstep in a group. See ``sync_kinds.Kind``."""
 _NO = -1
 """What is not measured."""
 HEADER_BYTES = 16

@@ -66,8 +66,6 @@ ON_CORE, BLOCKED, NO_CORE = range(3)
 
 CUT = (1, 128)
 """Calls of a stack that may have more: see the handler."""
-_FIELDS = 5
-"""Words of a tick before its calls, of two words each: see the handler."""
 _signals: list[int] = []
 """The signal that is used from the first start on."""
 
@@ -87,6 +85,10 @@ class Tick(NamedTuple):
     """Those of them in which the thread was in the system, such as for page faults."""
     state: int
     stack: int
+    """Its number. The handler writes in its place how many calls follow, of two words each."""
+
+
+_FIELDS = len(Tick._fields)
 
 
 def why_not() -> str:

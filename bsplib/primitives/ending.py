@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import NamedTuple
 
+from bsplib.backends.members import LISTED
 from bsplib.core.kinds import MESSAGE, PLACED, STAGED_MESSAGE, STAGED_PLACED
 from bsplib.core.life import OVER
 from bsplib.errors import BspError, PendingTransferError
@@ -119,7 +120,6 @@ _SYNCS = ("sync", "oblsync")
 _PUTS = ("put", "hpput", "put_at", "on")
 _GETS = ("get", "hpget", "get_at", "on")
 _SENDS = ("send",)
-_LISTED = 5
 
 
 class _Pending(NamedTuple):
@@ -154,10 +154,10 @@ def _pending_transfers(
             parts.append(f"{number} {noun}{'s' * (number > 1)} {towards} process {members[pid]}")
     if not count:
         return None
-    more = f" and {len(parts) - _LISTED} more" if len(parts) > _LISTED else ""
+    more = f" and {len(parts) - LISTED} more" if len(parts) > LISTED else ""
     lines = _listed(sites) or _candidates(code, used)
     are = "transfer is" if count == 1 else "transfers are"
-    return f"{count} {are} pending at the end ({', '.join(parts[:_LISTED])}{more}){lines}"
+    return f"{count} {are} pending at the end ({', '.join(parts[:LISTED])}{more}){lines}"
 
 
 def _kinds(pending: _Pending) -> Iterator[tuple[int, str, str, tuple[str, ...]]]:
@@ -173,7 +173,7 @@ def _kinds(pending: _Pending) -> Iterator[tuple[int, str, str, tuple[str, ...]]]
 def _listed(sites: Iterable[CallSite]) -> str:
     """Return calls as text; empty if there are none."""
     lines = dict.fromkeys(f"{operation} at {line}" for operation, line in sites)
-    return f": {', '.join([*lines][:_LISTED])}" if lines else ""
+    return f": {', '.join([*lines][:LISTED])}" if lines else ""
 
 
 def _candidates(code: CodeType | None, names: set[str]) -> str:
@@ -188,7 +188,7 @@ def _candidates(code: CodeType | None, names: set[str]) -> str:
     made = sorted({(line, name) for name, line in calls if name in names})
     late = [(line, name) for line, name in made if line > last] or made
     file = os.path.basename(code.co_filename)
-    text = ", ".join(f"{name} at {file}:{line}" for line, name in late[:_LISTED])
+    text = ", ".join(f"{name} at {file}:{line}" for line, name in late[:LISTED])
     return f": {code.co_name} calls {text}" if text else "; check=True names their lines"
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from bsplib import call_site
 from bsplib.backends import signals
+from bsplib.backends.base import AFTER_ALL
 from bsplib.backends.launching import Death, Ended, Interrupted, TimeIsOver
 from bsplib.backends.members import Whereabouts, named
 from bsplib.errors import (
@@ -27,9 +28,6 @@ from bsplib.errors import (
     SyncMismatchError,
 )
 from bsplib.visible import text_of
-
-AFTER_ALL = 1 << 62
-"""Stands for the superstep of an error that occurs after the last superstep."""
 
 
 class RemoteTraceback(Exception):  # noqa: N818  # shown as a cause, never raised

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bsplib import call_site
-from bsplib.backends.base import Port, Stopped
+from bsplib.backends.base import AFTER_ALL, Port, Stopped
 from bsplib.backends.launching import Carrier, Ended, OpenPort, Tell
 from bsplib.errors import ArgumentError, BspError, MessageError
 from bsplib.running import shared
-from bsplib.running.failures import AFTER_ALL, Failure, Halt, halt_of, words_of
+from bsplib.running.failures import Failure, Halt, halt_of, words_of
 from bsplib.running.process import Returned, describe_failure, make_group, run_task
 from bsplib.running.terminal import CurrentPid, breakpoints, whole_lines
 from bsplib.visible import text_of
@@ -51,8 +51,6 @@ class Task(NamedTuple):
 
 
 _BITS = 64
-_PID_BITS = 16
-"""Bits for the pid in a seed of ``random``; no backend has as many processes."""
 
 
 class Seeds(NamedTuple):
@@ -80,7 +78,7 @@ def seed_generators(seeds: Seeds, pid: int) -> None:
         seeds: seeds of the run.
         pid: this process.
     """
-    random.seed(seeds.of_random << _PID_BITS | pid)
+    random.seed(f"{seeds.of_random} {pid}")
     if seeds.of_numpy is not None:
         words = [seeds.of_numpy & 0xFFFFFFFF, seeds.of_numpy >> 32, pid]
         np.random.seed(words)  # a forked process inherits this legacy state

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.backends.base import Alignment, Stopped
+from bsplib.backends.mpi.waiting import NAP_S
 from bsplib.backends.proc_visibility import same_namespace
 
 if TYPE_CHECKING:
@@ -29,10 +30,9 @@ if TYPE_CHECKING:
 EXCHANGES = 40
 """Round trips to each host."""
 
-_KEY_BYTES = 16
+_KEY_BYTES = hashlib.sha256().digest_size
 _KEY_TAG, _QUESTION_TAG, _ANSWER_TAG = 31990, 31991, 31992
 _ASK, _TELL = 0, 1
-_NAP_S = 50e-6
 
 
 class Sample(NamedTuple):
@@ -161,7 +161,7 @@ class Clocks:
         is_asked = False
         while True:
             asked = self._comm.Irecv(question, 0, _QUESTION_TAG)
-            finish(self._stop, asked, nap_s=0.0 if is_asked else _NAP_S)
+            finish(self._stop, asked, nap_s=0.0 if is_asked else NAP_S)
             if question[0] == _TELL:
                 return -int(question[1]), int(question[2])
             answer[0] = self._clock()
@@ -207,4 +207,4 @@ def clock_key() -> bytes:
     known = same_namespace("time")
     if not known:
         return os.urandom(_KEY_BYTES)
-    return hashlib.sha256(platform.node().encode() + known).digest()[:_KEY_BYTES]
+    return hashlib.sha256(platform.node().encode() + known).digest()

@@ -13,23 +13,13 @@ from typing import NamedTuple
 HEAD_BYTES = 2048
 """Bytes of the largest head, its body among them: what every MPI sends at once."""
 
-# Kinds of heads. The first two end a superstep.
-MEET = 0
-"""A post at a meeting of the whole group."""
-OBLIVIOUS = 1
-"""A post at the end of an oblivious superstep."""
-CREDIT = 2
-"""The number of oblivious posts of the receiver that have been read: it may send more."""
-QUESTION = 3
-"""Has the receiver left this group?"""
-ANSWER = 4
-"""The sender has left this group."""
-ROUND = 5
-"""What a process passes on in a round of a meeting of many; ``messages`` is its number."""
-HERE = 6
-"""The sender waits at the end of this superstep of the group, for a meeting of many."""
-STOP = 7
-"""The sender has failed in this superstep: the run ends."""
+MEET, OBLIVIOUS, CREDIT, QUESTION, ANSWER, ROUND, HERE, STOP = range(8)
+"""Kinds of heads. The first two are posts that end a superstep: at a meeting of the whole group, or
+by an oblivious sync. CREDIT: this number of oblivious posts of the receiver have been read, and it
+may send more. QUESTION: has the receiver left this group? ANSWER: the sender has. ROUND: what a
+process passes on in a round of a meeting of many; ``messages`` is its number. HERE: the sender
+waits at the end of this superstep of the group, for a meeting of many. STOP: the sender has failed
+in this superstep, and the run ends."""
 POSTS = (MEET, OBLIVIOUS, ROUND, HERE)
 """Kinds that belong to a superstep, and are kept until this process opens the group."""
 

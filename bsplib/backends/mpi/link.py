@@ -22,13 +22,10 @@ from bsplib.backends.mpi.launcher_environment import most_direct
 from bsplib.backends.mpi.same_host import Inside
 from bsplib.backends.mpi.transport import BODIES, HEADS, PAYLOADS, Inbox, Inflow, Post, Sends
 from bsplib.backends.mpi.waiting import NAP_S, LastLooks, RankWait, polls_of
+from bsplib.backends.oblivious import MOST_AHEAD
 
-MOST_AHEAD = 64
-"""Oblivious posts that a rank sends to another one which has not read them."""
 _CREDIT = MOST_AHEAD // 2
 """Number of posts that are credited at once."""
-_BUFFERS = 4
-"""Buffers of heads that are sent to many; they are used in turn."""
 _MOST_LEFT = 4096
 """Groups of which a rank remembers that it has left them."""
 _END_S = 1.0
@@ -110,8 +107,7 @@ class Link:
             comm.Recv_init((buffer, MPI.BYTE), rank, HEADS)
             for buffer, rank in zip(self._came, self._others, strict=True)
         ]
-        self._to_many = [_HeadToMany(comm) for _ in range(_BUFFERS)]
-        self._next_buffer = 0
+        self._to_many = _HeadToMany(comm)
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -280,26 +276,22 @@ class Link:
 
     # -- heads ------------------------------------------------------------------------------
 
-    def requests_to(self, ranks: Iterable[int]) -> list[list[MPI.Request]]:
+    def requests_to(self, ranks: Iterable[int]) -> list[MPI.Request]:
         """Return what :meth:`send_to_many` needs for some ranks."""
-        chosen = list(ranks)
-        return [[many.requests[rank] for rank in chosen] for many in self._to_many]
+        return [self._to_many.requests[rank] for rank in ranks]
 
-    def send_to_many(self, head: bytes, requests: list[list[MPI.Request]]) -> None:
+    def send_to_many(self, head: bytes, requests: list[MPI.Request]) -> None:
         """Send a head without a body to several ranks."""
-        number = self._next_buffer
-        self._next_buffer = (number + 1) % _BUFFERS
-        many = self._to_many[number]
-        if not many.is_sent():
-            self.wait(many.is_sent)
-        many.send(head, requests[number])
+        if not self.heads_are_sent():
+            self.wait(self.heads_are_sent)
+        self._to_many.send(head, requests)
 
     def heads_are_sent(self) -> bool:
-        """Tell whether all heads to many have been handed over to MPI for good.
+        """Tell whether the last head to many has been handed over to MPI for good.
 
-        Only then can they come where this rank does not call MPI any more.
+        Only then can it come where this rank does not call MPI any more.
         """
-        return all([many.is_sent() for many in self._to_many])  # noqa: C419  # each makes MPI work
+        return self._to_many.is_sent()
 
     def send_head(
         self, to: int, kind: int, label: int, number: int = 0, sends: Sends | None = None

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Arrivals, Arrived, Sent
+from bsplib.backends.base import AFTER_ALL, Arrivals, Arrived, Sent
 from bsplib.backends.members import are_apart
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.heads import MEET, MOST_BODY, OBLIVIOUS, ROUND
@@ -23,7 +23,6 @@ from bsplib.backends.oblivious import Post as ObliviousPost
 
 _MOST_UNSENT_BYTES = 1 << 28
 """Unsent bytes of oblivious supersteps with which a process waits before the next one."""
-_FOREVER = 1 << 62
 
 
 class Oblivious:
@@ -130,7 +129,7 @@ class Oblivious:
 
     def leave(self) -> None:
         """Let all that still comes be late."""
-        self._inbox.passed = _FOREVER
+        self._inbox.passed = AFTER_ALL
 
 
 class Meetings:

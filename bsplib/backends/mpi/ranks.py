@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import faulthandler
-import hashlib
 import marshal
 import math
 import os
@@ -59,9 +58,7 @@ _STATUS = Struct("<BB")
 """What each rank tells at the end of a run: whether its process has failed, and the condition of
 its link."""
 _SIZE = Struct("<q")
-_DIGEST_BYTES = 16
 _MOST_LINE = 512
-_TAG = 31988
 _HASHES = (
     "hash() of a text and the order of a set differ between the ranks; to make them equal, start "
     "the program by bsp run, or put PYTHONHASHSEED=0 into the environment of mpiexec"
@@ -173,14 +170,11 @@ class AllRanks:
         if self._has_ended:
             raise StartError("run: the program has ended, and with it the ranks of MPI")
         self._calls += 1
-        own = hashlib.blake2b(what.encode(), digest_size=_DIGEST_BYTES).digest()
-        others = bytearray(_DIGEST_BYTES * self.size)
-        self._wait(self._comm.Iallgather(own, others))
-        if others == own * self.size:
-            return
-        texts = bytearray(_MOST_LINE * self.size)
         text = what.encode()[:_MOST_LINE].ljust(_MOST_LINE)
+        texts = bytearray(_MOST_LINE * self.size)
         self._wait(self._comm.Iallgather(text, texts))
+        if texts == text * self.size:
+            return
         first, *all_others = (
             texts[start : start + _MOST_LINE].decode().rstrip()
             for start in range(0, len(texts), _MOST_LINE)
@@ -375,11 +369,11 @@ class AllRanks:
     # -- bytes from rank to rank ---------------------------------------------------------------
 
     def _send(self, content: bytes, rank: int) -> None:
-        self._wait(*(self._comm.Isend(piece, rank, _TAG) for piece in _pieces(content)))
+        self._wait(*(self._comm.Isend(piece, rank) for piece in _pieces(content)))
 
     def _received(self, size: int, rank: int) -> bytes:
         content = bytearray(size)
-        self._wait(*(self._comm.Irecv(piece, rank, _TAG) for piece in _pieces(content)))
+        self._wait(*(self._comm.Irecv(piece, rank) for piece in _pieces(content)))
         return bytes(content)
 
     # -- the end -----------------------------------------------------------------------------
@@ -505,7 +499,7 @@ _PASS_ON_S = 0.1
 """Seconds for a launcher to pass on the last printed lines, before it learns that the job ends."""
 _SPEAK_S = 0.5
 """Seconds for all ranks to say where they are."""
-_DUMP_S = 0.25
+_DUMP_S = _SPEAK_S / 2
 """Seconds for the thread of a rank to run; if C code keeps it from that, Python's fault handler
 says where the rank is, which needs no lock."""
 

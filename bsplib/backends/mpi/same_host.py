@@ -15,14 +15,14 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from bsplib.backends.mpi.clocks import finish
+from bsplib.backends.mpi.transport import MEMORY
 from bsplib.backends.proc_visibility import same_system
-from bsplib.backends.shm.joining import MOST_PROCESSES, JoinedPort, Memory, Place
+from bsplib.backends.shm.joining import JoinedPort, Memory, Place
+from bsplib.backends.table import find
 from bsplib.errors import OutOfSharedMemoryError
 
-_TAG = 31989
-_NUMBERS = 4
-_NOT_MADE = -1
-"""Stands in the place of a number of a process where no memory could be made."""
+_NOWHERE = Place(*(0 for _ in Place._fields))
+"""Stands for memory that could not be made: no process has the number 0."""
 
 
 class Inside:
@@ -85,7 +85,7 @@ class Inside:
     def _share(self, nprocs: int) -> None:
         """Make or open the memory of a run, if all its ranks are on one host."""
         systems = {system for system, _ in self._seats[:nprocs]}
-        if len(systems) > 1 or not all(systems) or nprocs > MOST_PROCESSES:
+        if len(systems) > 1 or not all(systems) or nprocs > find("shm").most_processes:
             return
         cores = set[int]().union(*(cores for _, cores in self._seats[:nprocs]))
         has_core = nprocs <= len(cores)
@@ -93,11 +93,11 @@ class Inside:
             self._memory = self._joined(nprocs, has_core)
             return
         memory = _tried(lambda: Memory.made(nprocs, has_core))
-        place = _NUMBERS * [_NOT_MADE] if memory is None else memory.place()
+        place = _NOWHERE if memory is None else memory.place()
         others = range(1, nprocs)
         self._to_all(others, place)
         joined = min([int(self._from(rank)[0]) for rank in others], default=memory is not None)
-        self._to_all(others, _NUMBERS * [joined])
+        self._to_all(others, [joined])
         if memory is not None and not joined:
             memory.leave()
         self._memory = memory if joined else None
@@ -106,9 +106,9 @@ class Inside:
         """Open the memory that rank 0 has made; None if one of the ranks has not got it."""
         place, pid = Place(*map(int, self._from(0))), self._comm.rank
         memory = None
-        if place.os_pid != _NOT_MADE:
+        if place != _NOWHERE:
             memory = _tried(lambda: Memory.joined(place, pid, nprocs, has_core))
-        self._to_all([0], _NUMBERS * [memory is not None])
+        self._to_all([0], [memory is not None])
         if not self._from(0)[0] and memory is not None:
             memory.leave()
             return None
@@ -116,11 +116,11 @@ class Inside:
 
     def _to_all(self, ranks: Sequence[int], numbers: Sequence[int]) -> None:
         data = np.array(numbers, np.int64)
-        finish(self._stop, *[self._comm.Isend(data, rank, _TAG) for rank in ranks])
+        finish(self._stop, *[self._comm.Isend(data, rank, MEMORY) for rank in ranks])
 
     def _from(self, rank: int) -> NDArray[np.int64]:
-        data = np.zeros(_NUMBERS, np.int64)
-        finish(self._stop, self._comm.Irecv(data, rank, _TAG))
+        data = np.zeros(len(_NOWHERE), np.int64)
+        finish(self._stop, self._comm.Irecv(data, rank, MEMORY))
         return data
 
 

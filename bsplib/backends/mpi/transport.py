@@ -15,8 +15,9 @@ from mpi4py import MPI
 from bsplib.backends.base import Buffer, Sent
 from bsplib.backends.mpi.heads import MEET, MOST_BODY, OBLIVIOUS, ROUND, Head
 
-HEADS, BODIES, PAYLOADS = 1, 2, 3
-"""Tags: one for each kind of what is sent. See PROTOCOL.md."""
+HEADS, BODIES, PAYLOADS, MEMORY = range(1, 5)
+"""Tags: one for each kind of what is sent. See PROTOCOL.md. MEMORY is that of the few numbers by
+which ranks of one host find their memory."""
 PIECE_BYTES = 1 << 30
 """What is larger is sent in pieces: counts of MPI have 32 bits, but for the newest."""
 

@@ -13,23 +13,21 @@ import time
 from mpi4py import MPI
 
 from bsplib.backends.base import Stopped
+from bsplib.core.meeting import YIELDS
 
 _POLLS = 2
 """Looks before the first pause, where there are more ranks than cores."""
 _POLLS_ON_OWN_CORE = 200
 """The same where each rank has a core: half a millisecond."""
-_YIELDS = 100
-"""Pauses in which a rank only gives way, before it naps."""
 NAP_S = 2e-5
 """A nap takes 50 µs more where the system groups its timers."""
 _SHARE = 1 / 50
 """Part of the time that a rank has waited for others that its next nap lasts: it uses hardly any
 processor time, and comes later than it could by at most this part."""
-_MOST_NAP_S = 2e-3
 _LAST_LOOKS = 10
 LOOK_S = 0.02
 """Time after which a waiting rank checks again whether it waits in vain, and asks no other one."""
-ASK_S = 0.2
+ASK_S = 10 * LOOK_S
 """Time after which it asks the other ranks, too."""
 
 _sched_yield, _sleep, _now = os.sched_yield, time.sleep, time.perf_counter
@@ -106,7 +104,7 @@ class RankWait:
                 raise Stopped
             self._last_looks.left -= 1
             return False
-        if self._looks <= _YIELDS:
+        if self._looks <= YIELDS:
             _sched_yield()
             return False
         _sleep(self._nap_s)
@@ -115,7 +113,7 @@ class RankWait:
             self._began = now
             self._look_at, self._ask_at = now + LOOK_S, now + ASK_S
         if self._only_waits:
-            self._nap_s = min(max(NAP_S, (now - self._began) * _SHARE), _MOST_NAP_S)
+            self._nap_s = min(max(NAP_S, (now - self._began) * _SHARE), LOOK_S)
         if now < self._look_at:
             return False
         self._look_at = now + LOOK_S

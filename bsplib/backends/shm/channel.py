@@ -14,12 +14,9 @@ from multiprocessing.connection import Connection
 from struct import Struct
 
 _LENGTH = Struct("!Q")
-_AT_ONCE = 1 << 14
-"""Bytes of a message that is copied behind its length, to be written by one call."""
-_READ = 1 << 16
-"""Most bytes that are asked for when the length of a message is not known yet."""
-_MOST = 1 << 20
-"""Most bytes that are asked for at a time."""
+_PIECE = 1 << 16
+"""Most bytes that are read at a time. What is shorter is copied behind its length, to be written by
+one call."""
 
 
 def framed(message: bytes) -> bytes:
@@ -29,7 +26,7 @@ def framed(message: bytes) -> bytes:
 
 def parts_of(message: bytes) -> tuple[bytes, ...]:
     """Return what has to be written to send a message: a small one is copied, in one part."""
-    if len(message) <= _AT_ONCE:
+    if len(message) <= _PIECE:
         return (framed(message),)
     return _LENGTH.pack(len(message)), message
 
@@ -90,7 +87,7 @@ class Channel:
         """Tell whether a message, or the end, has come."""
         return bool(self._rest or self._look.poll(0))
 
-    def _read(self, most: int = _READ) -> bytes:
+    def _read(self, most: int = _PIECE) -> bytes:
         data = os.read(self._descriptor, most)
         if not data:
             raise EOFError
@@ -102,7 +99,7 @@ class Channel:
         message.write(memoryview(begun)[_LENGTH.size :])
         missing = end - len(begun)
         while missing:
-            data = self._read(min(missing, _MOST))
+            data = self._read(min(missing, _PIECE))
             message.write(data)
             missing -= len(data)
         return message.getvalue()

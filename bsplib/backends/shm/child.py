@@ -18,6 +18,7 @@ from weakref import WeakSet
 
 from bsplib.backends import stacks
 from bsplib.backends.launching import JobRunner, Work
+from bsplib.backends.outcomes import GRACE_S
 from bsplib.backends.shm.channel import Channel
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import STACK_FILE, THREAD
@@ -131,17 +132,13 @@ class KeptPort:
 # -- threads that a program has left running, which hold the end of their process -----------------
 
 
-_MOMENT_S = 1.0
-"""Seconds for threads to end by themselves, before there is a line about them."""
-
-
 def _tell_of_threads(pid: int) -> None:
     """Wait a moment for the threads that hold the end of this process, then say which they are.
 
     Args:
         pid: this process, in the run.
     """
-    until = time.monotonic() + _MOMENT_S
+    until = time.monotonic() + GRACE_S
     for thread in _holding():
         thread.join(max(until - time.monotonic(), 0))
     names = ", ".join(repr(thread.name) for thread in _holding())

@@ -29,6 +29,8 @@ from __future__ import annotations
 
 import mmap
 
+from bsplib.backends.oblivious import MOST_AHEAD
+
 PAGE = mmap.PAGESIZE
 
 WORD = 8
@@ -66,8 +68,7 @@ LATEST = 67
 DELIVERED = 72
 """On a cache line of its own, like each cell's beginning."""
 RING_START = 80
-RING = 64
-"""Number of oblivious supersteps by which a process may be ahead of the slowest of its group."""
+RING = MOST_AHEAD
 BLOCK_WORDS = RING_START + 2 * RING
 
 CONTROL_BYTES = -(-(FIRST_BLOCK + BLOCKS * BLOCK_WORDS) * WORD // PAGE) * PAGE

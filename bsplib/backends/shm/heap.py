@@ -11,12 +11,10 @@ import itertools
 from bisect import bisect_left
 from collections.abc import Iterable
 
+from bsplib.backends.base import ALIGNMENT
 from bsplib.backends.shm.control import PAGE
 from bsplib.backends.shm.segment import Segment, full
 from bsplib.errors import OutOfSharedMemoryError
-
-ALIGNMENT = 64
-"""Bytes of a cache line: no two blocks share one."""
 
 _LEAST_STEP = 4 * PAGE
 _MOST_STEP = 64 * PAGE

@@ -19,9 +19,6 @@ from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import futexes
 
-MOST_PROCESSES = 256
-"""Processes that may share memory: each looks at the words of all others."""
-
 
 class Place(NamedTuple):
     """Where another process of this system finds the file of some shared memory."""

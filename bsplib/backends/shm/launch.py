@@ -41,8 +41,6 @@ _PER_PROCESS = 3
 """File descriptors that the caller needs for each process: a pipe, and two of multiprocessing."""
 _FOR_ALL = 12
 """File descriptors for the segment, the lifeline, and for a moment while a process starts."""
-_AT_A_TIME = 16
-"""Processes that are forked before Ctrl-C is handled."""
 
 
 def launch(work: Work, options: Options) -> Report:
@@ -164,7 +162,8 @@ class Processes:
                     pipe.write(part)
 
     def _start(self, work: Work | None) -> None:
-        at_a_time = _AT_A_TIME if self._forks and CAN_FORK else 1
+        every = range(self._nprocs)
+        at_a_time = [every] if self._forks and CAN_FORK else [[pid] for pid in every]
         with ExitStack() as needed:
             needed.enter_context(one_thread_where_loaded())
             needed.enter_context(nullcontext() if self._forks else one_seed())
@@ -172,10 +171,9 @@ class Processes:
             needed.enter_context(quit_ignored_by_children())
             if self._start_method == "forkserver":
                 forkserver.ensure_running()  # SIGINT not blocked: it serves other code, too
-            for first in range(0, self._nprocs, at_a_time):
+            for pids in at_a_time:
                 with let_through():
                     pass  # starting hundreds of processes takes seconds: handle Ctrl-C
-                pids = range(first, min(first + at_a_time, self._nprocs))
                 try:
                     self._start_some(pids, work)
                 except (OSError, EOFError) as error:  # EOFError: the fork server has ended

@@ -102,6 +102,10 @@ class Membership:
         self.block = self._blocks[self.pid] = self._take_block()
         self._store_closed()
 
+    def has_numbers_left(self) -> bool:
+        """Tell whether the partitions of another run of a pool can be numbered behind these."""
+        return self.superstep << _PARTITION_SHIFT <= _KEY_MASK
+
     def begin_anew(self) -> None:
         """Use the root group for another run, whose supersteps follow those of the last one.
 

@@ -10,23 +10,18 @@ group. The entries follow it, and bytes are counted from its beginning.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
 from struct import Struct
 
-from bsplib.backends.base import Sent
+from bsplib.backends.base import AFTER_ALL, Sent
 from bsplib.backends.members import ENDED_BY_SYNC, waits_in_vain
 from bsplib.backends.oblivious import NOTHING, Collector, Post
-from bsplib.backends.shm.control import CONSUMED, LATEST, POSTED, RING, RING_START, WORD
+from bsplib.backends.shm.control import CONSUMED, LATEST, POSTED, RING, RING_START
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.segment import Segment
 from bsplib.core.kinds import CHUNK_SHIFT
 
-_ROW = 3
-_ROW_BYTES = _ROW * WORD
-_read_row = Struct("QQQ").unpack_from
-_GONE = 1 << 62
-"""CONSUMED of a process that has left: no other process waits for it."""
+_ROW = Struct("QQQ")
 
 
 class Oblivious:
@@ -81,7 +76,7 @@ class Oblivious:
     def leave(self) -> None:
         """Let no other process wait for this one from now on."""
         if self.collector.ended:
-            self._consume(_GONE)
+            self._consume(AFTER_ALL)
 
     def least_consumed(self) -> int:
         """Return how many posts of this process no process will read again."""
@@ -169,14 +164,14 @@ def _lay_out(
     Returns:
         The byte at which the index begins.
     """
-    end = _ROW_BYTES * nprocs
-    index, parts = array("Q", bytes(end)), []
+    end = _ROW.size * nprocs
+    index, parts = bytearray(end), []
     for receiver, (messages, sent) in entries.items():
-        index[_ROW * receiver : _ROW * (receiver + 1)] = array("Q", (end, len(sent), messages))
+        _ROW.pack_into(index, _ROW.size * receiver, end, len(sent), messages)
         parts.append(sent)
         end += len(sent)
     start = reserve(end)
-    segment.view(start, end)[:] = b"".join([index.tobytes(), *parts])
+    segment.view(start, end)[:] = b"".join([index, *parts])
     return start
 
 
@@ -186,5 +181,5 @@ def open_row(segment: Segment, index: int, row: int) -> tuple[int, memoryview]:
         return 0, memoryview(b"")
     first, buffer, _ = segment.windows[index >> CHUNK_SHIFT]
     index -= first
-    start, nbytes, messages = _read_row(buffer, index + _ROW_BYTES * row)
+    start, nbytes, messages = _ROW.unpack_from(buffer, index + _ROW.size * row)
     return messages, memoryview(buffer)[index + start : index + start + nbytes]

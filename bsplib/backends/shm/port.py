@@ -27,9 +27,6 @@ from bsplib.backends.shm.staging import Leases
 from bsplib.core.entries import Block
 from bsplib.core.meeting import SharedMeeting
 
-_MOST_SUPERSTEPS = 1 << 31
-"""Supersteps after which the runs of a pool begin to count anew: no word becomes too large."""
-
 
 class ShmPort(Port):
     """The connection of one process to the others of a group, over shared memory."""
@@ -207,7 +204,7 @@ class ShmPort(Port):
         Returns:
             False if another port has to be opened for the next run; the same in all processes.
         """
-        if self._oblivious.collector.ended or self._members.superstep > _MOST_SUPERSTEPS:
+        if self._oblivious.collector.ended or not self._members.has_numbers_left():
             return False
         self._leases.begin_anew()
         self.meeting.gets.clear()

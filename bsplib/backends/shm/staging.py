@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from bsplib.backends.base import AFTER_ALL
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.segment import Segment
 from bsplib.core.entries import Block
@@ -23,8 +24,6 @@ from bsplib.core.meeting import LARGE
 if TYPE_CHECKING:
     from bsplib.backends.shm.membership import Membership
     from bsplib.backends.shm.oblivious import Oblivious
-
-_NOT_YET = 1 << 62
 
 
 class Lease(NamedTuple):
@@ -118,7 +117,7 @@ class Leases:
             self._end(lambda lease: lease.oblivious <= consumed)
         superstep = self._meeting.superstep
         synced = self._oblivious.latest != superstep
-        last_read = superstep if synced else _NOT_YET
+        last_read = superstep if synced else AFTER_ALL
         until = self._oblivious.collector.ended + synced
         self.leases.append(Lease(last_read, until, self._blocks, self._has_messages))
         self._begin_staging_buffer()

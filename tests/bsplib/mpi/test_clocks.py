@@ -20,6 +20,7 @@ from tests.hosts.launching import mpiexec
 from tests.mpi_installations import ALL
 
 HOUR_NS = 3600 * 10**9
+SIZE = len(clocks.clock_key())
 RUNNING = bytes(1)
 
 
@@ -87,7 +88,7 @@ def test_the_offset_is_that_of_the_middle_of_the_round_trip_and_its_error_at_mos
 
 def test_each_process_finds_its_offset_within_the_bound():
     shifts = [0, HOUR_NS, -HOUR_NS, 5]
-    made, found = aligned(shifts, [bytes([number] * 16) for number in range(4)])
+    made, found = aligned(shifts, [bytes([number] * SIZE) for number in range(4)])
     for shift, each, alignment in zip(shifts, made, found, strict=True):
         assert abs(alignment.offset_ns + shift) <= alignment.bound_ns
         assert each.offset_ns == alignment.offset_ns
@@ -96,14 +97,14 @@ def test_each_process_finds_its_offset_within_the_bound():
 
 
 def test_processes_of_one_clock_have_the_same_offset_and_those_of_process_0_none():
-    here, there = b"h" * 16, b"t" * 16
+    here, there = b"h" * SIZE, b"t" * SIZE
     _, found = aligned([0, HOUR_NS, 0, HOUR_NS], [here, there, here, there])
     assert found[1] == found[3]
     assert found[0] == found[2] == (found[0].host, 0, 0)
 
 
 def test_clocks_are_measured_again_only_for_more_processes_or_where_it_is_asked_for():
-    made, _ = aligned([0], [b"k" * 16])
+    made, _ = aligned([0], [b"k" * SIZE])
     (each,) = made
     measured = []
     each._measured = lambda nprocs: measured.append(nprocs) or (1, 2)
@@ -115,7 +116,7 @@ def test_clocks_are_measured_again_only_for_more_processes_or_where_it_is_asked_
 
 def test_a_stopped_run_ends_the_measurement():
     stop = bytearray(1)
-    lonely = Clocks(Comm(1, {}), lambda: bool(stop[0]), key=b"k" * 16)
+    lonely = Clocks(Comm(1, {}), lambda: bool(stop[0]), key=b"k" * SIZE)
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(lonely.align, 2, again=False)
         assert not waiting.done()
@@ -140,7 +141,7 @@ def test_where_the_system_does_not_tell_each_process_has_a_clock_of_its_own(monk
 
 
 def test_the_key_can_travel_as_an_array():
-    assert np.frombuffer(clocks.clock_key(), np.uint8).shape == (16,)
+    assert np.frombuffer(clocks.clock_key(), np.uint8).shape == (SIZE,)
 
 
 # -- across hosts ---------------------------------------------------------------------------------
