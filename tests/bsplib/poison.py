@@ -222,11 +222,10 @@ class PoisonedContext(ProcessContext):
         self,
         segment: Segment,
         pid: int,
-        futexes: Sequence[int],
         wait_by: str = "auto",
         has_core: bool | None = None,
     ) -> None:
-        super().__init__(segment, pid, futexes, wait_by, has_core)
+        super().__init__(segment, pid, wait_by, has_core)
         self.generations = Generations(segment, self.nprocs)
         self.heap = PoisonedHeap(segment, segment.area(pid), self.generations)
 

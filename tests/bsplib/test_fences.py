@@ -36,7 +36,7 @@ from bsplib.backends.shm.control import (
 )
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.waiting import Fences, futexes
+from bsplib.backends.shm.waiting import Fences
 from bsplib.core.entries import SendBuffer
 from bsplib.core.kinds import IN_BUFFER, INLINE_BYTES, KIND_SHIFT
 
@@ -111,7 +111,7 @@ def ports(monkeypatch):
         first.reserve(first.control_start(pid), PAGE)
     made, notes = [], []
     for pid, segment in enumerate(segments):
-        process = ProcessContext(segment, pid, futexes(segment, 2), "block")
+        process = ProcessContext(segment, pid, "block")
         process.begin()
         noted = process.fences.noted
         process.control = process.waiting.control = segment.control = NotedWords(segment, noted)

@@ -16,7 +16,6 @@ from bsplib.backends.shm import waiting
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import ASLEEP, PAGE
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.waiting import futexes
 from bsplib.core import atomics
 from bsplib.core.meeting import YIELDS
 
@@ -139,8 +138,7 @@ def take_contexts(monkeypatch):
     contexts = []
 
     def take(wait):
-        found = futexes(segment, 2)
-        contexts.extend(ProcessContext(segment, pid, found, wait) for pid in range(2))
+        contexts.extend(ProcessContext(segment, pid, wait) for pid in range(2))
         for each in contexts:
             each.begin()
         return contexts

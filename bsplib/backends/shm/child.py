@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import pickle
-import select
 import signal
 import sys
 import threading
 import time
 from multiprocessing.connection import Connection
-from multiprocessing.reduction import DupFd
-from typing import Any, Self
-from weakref import WeakSet
 
 from bsplib.backends import stacks
 from bsplib.backends.launching import JobRunner, Work
 from bsplib.backends.outcomes import GRACE_S
 from bsplib.backends.shm.channel import Channel
-from bsplib.backends.shm.context import ProcessContext
+from bsplib.backends.shm.context import ProcessContext, context_class
 from bsplib.backends.shm.control import STACK_FILE, THREAD
-from bsplib.backends.shm.forking import show_again
+from bsplib.backends.shm.forking import Lifeline, show_again
 from bsplib.backends.shm.port import ShmPort
+from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import look
 from bsplib.backends.signals import keep_own_handlers
 from bsplib.core.meeting import Pause
@@ -45,12 +40,19 @@ small tasks sends the next one in less time than it takes to wake this process."
 
 
 def run_process(
-    context: ProcessContext, lifeline: Lifeline, pipe: Connection, work: Work | None
+    segment: Segment,
+    pid: int,
+    wait_by: str,
+    lifeline: Lifeline,
+    pipe: Connection,
+    work: Work | None,
 ) -> None:
     """Do one piece of work, or the jobs that come through the pipe.
 
     Args:
-        context: of this process.
+        segment: the memory that the run shares.
+        pid: this process.
+        wait_by: how it waits.
         lifeline: by which this process ends with its caller.
         pipe: to the caller.
         work: what to do; None where jobs come through the pipe.
@@ -62,6 +64,7 @@ def run_process(
     # A process that the program forks lives on its own: were the pipe open there as well,
     # the end of this process could not be seen while a message is cut short.
     os.register_at_fork(after_in_child=pipe.close)
+    context = context_class()(segment, pid, wait_by)
     context.begin()
     _answer(context.control, context.start_of(context.pid))
     channel = Channel(pipe)
@@ -155,103 +158,3 @@ def _holding() -> list[threading.Thread]:
     """Return the threads that the interpreter waits for before it ends."""
     this = threading.current_thread()
     return [each for each in threading.enumerate() if each is not this and not each.daemon]
-
-
-# -- how the processes of a run end when its caller does, whatever they do at that moment ---------
-# Only the caller holds the writing end of a pipe: processes that it forks close their copy at
-# once, and no other process receives it. When the caller ends, for any reason, the system
-# closes that end, and sends SIGKILL to every process that has bound itself to the other end.
-# The signal cannot be blocked or handled, needs no thread, and reaches a process in a long
-# call of C.
-#
-# ``PR_SET_PDEATHSIG`` would be shorter, but it follows the *thread* that forked: a run that
-# was started from a thread would be killed with that thread, and under ``forkserver`` it
-# would react to the end of the fork server and not to that of the caller.
-
-
-class Lifeline:
-    """A pipe by which the processes of one run end with their caller."""
-
-    def __init__(self) -> None:
-        self.reads, self._writes = os.pipe()
-        """Descriptor of the end that becomes readable when the caller has ended."""
-        _held.add(self)
-
-    @classmethod
-    def _received(cls, descriptor: Any) -> Self:
-        """Return the lifeline of a process that was not forked."""
-        lifeline = cls.__new__(cls)
-        lifeline.reads, lifeline._writes = descriptor.detach(), -1
-        return lifeline
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle for a process that is not forked: only the reading end is sent."""
-        return self._received, (DupFd(self.reads),)
-
-    def bind(self) -> None:
-        """Make this process end when the caller has ended."""
-        if not _have_signal_sent(self.reads):
-            threading.Thread(
-                target=_end_after, args=(self.reads,), name="bsp-lifeline", daemon=True
-            ).start()
-
-    def cut(self) -> None:
-        """Kill every process that is bound to it."""
-        if self._writes >= 0:
-            os.close(self._writes)
-            self._writes = -1
-
-    def close(self) -> None:
-        """Close the pipe; processes that are bound to it end."""
-        _held.discard(self)
-        self.cut()
-        if self.reads >= 0:
-            os.close(self.reads)
-            self.reads = -1
-
-
-_held: WeakSet[Lifeline] = WeakSet()
-"""Lifelines whose writing end this process holds."""
-
-
-def _cut_inherited() -> None:
-    for lifeline in list(_held):
-        lifeline.cut()
-    _held.clear()
-
-
-os.register_at_fork(after_in_child=_cut_inherited)
-
-
-def _have_signal_sent(reads: int) -> bool:
-    """Let the system kill this process once a pipe is closed; return whether it can."""
-    try:
-        # The process that gets the signal is a property of the open file, which forked
-        # processes share: each process opens the pipe again for itself.
-        own = os.open(f"/proc/self/fd/{reads}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
-        fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
-    except OSError:
-        os.close(own)
-        return False
-    if _is_closed(own):  # it was before the signal was asked for
-        os._exit(1)
-    return True
-
-
-def _is_closed(reads: int) -> bool:
-    look = select.poll()
-    look.register(reads, 0)
-    return bool(look.poll(0))
-
-
-def _end_after(reads: int) -> None:
-    look = select.poll()
-    look.register(reads, 0)
-    with contextlib.suppress(OSError):
-        look.poll()
-    os._exit(1)

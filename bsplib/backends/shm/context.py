@@ -5,26 +5,22 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any
 
 from bsplib.backends.base import LeftGroup
 from bsplib.backends.shm.control import BLOCKS, OS_PID, WORD
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.waiting import Fences, Waiting, futexes
+from bsplib.backends.shm.waiting import Fences, Waiting
 
 
 class ProcessContext:
     """A process of the run: memory, fences, and waiting for others.
 
-    The caller of the run makes it before it starts the process; a process that is not forked
-    receives what it needs to make its own.
-
     Args:
         segment: the memory that the run shares.
         pid: the process.
-        futexes: of all processes, by pid; see :class:`Waiting`, as for the next two.
-        wait_by: how the process waits.
+        wait_by: how the process waits; see :class:`Waiting`, as for the next one.
         has_core: each process has a core of its own.
     """
 
@@ -32,34 +28,23 @@ class ProcessContext:
         self,
         segment: Segment,
         pid: int,
-        futexes: Sequence[int],
         wait_by: str = "auto",
         has_core: bool | None = None,
     ) -> None:
         self.segment = segment
         self.pid = pid
-        self.nprocs = len(futexes)
+        self.nprocs = segment.nprocs
         self.control = segment.control
         self.heap = Heap(segment, segment.area(pid))
         self.fences = Fences()
         self._starts = [segment.control_start(other) // WORD for other in range(self.nprocs)]
         self.waiting = Waiting(
-            self.control, pid, self._starts, futexes, self.fences, wait_by, has_core
+            self.control, pid, self._starts, segment.futexes(), self.fences, wait_by, has_core
         )
         self.left_over: list[LeftGroup] = []
         """Groups that this process has left, in which others may still be."""
         self.runs = 0
         """Number of tasks that have ended in this process."""
-        self._wait_by = wait_by
-
-    @classmethod
-    def _received(cls, segment: Segment, pid: int, nprocs: int, wait_by: str) -> Self:
-        """Return the context of a process that was not forked."""
-        return cls(segment, pid, futexes(segment, nprocs), wait_by)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle for a process that is not forked."""
-        return self._received, (self.segment, self.pid, self.nprocs, self._wait_by)
 
     def begin(self) -> None:
         """Begin to use it, in its process: others may fence this process from now on."""

@@ -17,7 +17,6 @@ from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.control import ABORT, DELIVERED, FIRST_BLOCK, WORD
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.waiting import futexes
 
 
 class Place(NamedTuple):
@@ -56,14 +55,13 @@ class Memory:
     Args:
         segment: the memory.
         pid: the process.
-        nprocs: number of processes.
         has_core: each process has a core of its own.
     """
 
-    def __init__(self, segment: Segment, pid: int, nprocs: int, has_core: bool) -> None:
+    def __init__(self, segment: Segment, pid: int, has_core: bool) -> None:
         self._segment = segment
         self._pid = pid
-        self._context = context_class()(segment, pid, futexes(segment, nprocs), has_core=has_core)
+        self._context = context_class()(segment, pid, has_core=has_core)
         self._context.begin()
         self._is_used = False
 
@@ -78,7 +76,7 @@ class Memory:
         segment = Segment.outside_files(nprocs)
         try:
             segment.reserve_control()
-            return cls(segment, 0, nprocs, has_core)
+            return cls(segment, 0, has_core)
         except BaseException:
             segment.close()
             raise
@@ -86,7 +84,7 @@ class Memory:
     @classmethod
     def joined(cls, where: Place, pid: int, nprocs: int, has_core: bool) -> Self:
         """Join the memory that process 0 has made; see :meth:`made` for what is raised."""
-        return cls(Segment(nprocs, where.opened()), pid, nprocs, has_core)
+        return cls(Segment(nprocs, where.opened()), pid, has_core)
 
     def place(self) -> Place:
         """Return where the other processes find the memory."""

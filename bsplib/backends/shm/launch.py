@@ -22,12 +22,17 @@ from bsplib.backends.hash_seed import one_seed
 from bsplib.backends.launching import JobRunner, Options, Report, Work
 from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.shm.channel import Channel, parts_of
-from bsplib.backends.shm.child import END, READY, RUNNER, Lifeline, run_process
-from bsplib.backends.shm.context import context_class
-from bsplib.backends.shm.forking import CAN_FORK, Forked, Prepared, fork_all, fork_warning_hidden
+from bsplib.backends.shm.child import END, READY, RUNNER, run_process
+from bsplib.backends.shm.forking import (
+    CAN_FORK,
+    Forked,
+    Lifeline,
+    Prepared,
+    fork_all,
+    fork_warning_hidden,
+)
 from bsplib.backends.shm.observer import Observer, end_of, received
 from bsplib.backends.shm.segment import AREA_BYTES, Segment
-from bsplib.backends.shm.waiting import futexes
 from bsplib.backends.signals import (
     held_back,
     let_through,
@@ -90,10 +95,8 @@ class Processes:
             self._lifeline = Lifeline()
             given.callback(self._lifeline.close)
             self._segment.reserve_control()
-            self._bells = futexes(self._segment, nprocs)
             self._observer = Observer(
                 self._segment,
-                self._bells,
                 by_fork_server=self._start_method == "forkserver",
                 yields=0 if wait_by == "block" else YIELDS,
             )
@@ -215,8 +218,7 @@ class Processes:
 
     def _arguments(self, pid: int, pipe: Connection, work: Work | None) -> tuple[Any, ...]:
         """Return the arguments of :func:`run_process`."""
-        context = context_class()(self._segment, pid, self._bells, self._wait_by)
-        return context, self._lifeline, pipe, work
+        return self._segment, pid, self._wait_by, self._lifeline, pipe, work
 
     def _finish(self, work: Work, limit: Limit, *, last: bool) -> Report:
         """Wait for all outcomes; stop all processes if one of them is a failure."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
@@ -43,7 +43,6 @@ class Observer:
 
     Args:
         segment: shared memory of the run.
-        futexes: addresses of the futexes of the processes, by pid.
         by_fork_server: the fork server starts the processes, and reports their exit status.
         yields: looks for reports of the run of a pool, with a yield after each, before it sleeps.
     """
@@ -51,18 +50,17 @@ class Observer:
     def __init__(
         self,
         segment: Segment,
-        futexes: Sequence[int],
         *,
         by_fork_server: bool,
         yields: int,
     ) -> None:
-        self.nprocs = len(futexes)
+        self.nprocs = segment.nprocs
         self.processes: list[BaseProcess | Forked] = []
         """The processes that have been started, by pid."""
         self.pipes: list[Channel] = []
         """The pipes through which their outcomes come, by pid."""
         self._segment = segment
-        self._futexes = futexes
+        self._futexes = segment.futexes()
         self._by_fork_server = by_fork_server
         self._sources: dict[int, int] = {}  # pids, by the file descriptors of their pipes
         self._poll = select.poll()

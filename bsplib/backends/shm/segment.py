@@ -32,7 +32,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.shm.control import CONTROL_BYTES, PAGE
+from bsplib.backends.shm.control import CONTROL_BYTES, FUTEX, PAGE, WORD
 from bsplib.core.kinds import AREA_SHIFT, CHUNK_SHIFT
 from bsplib.errors import OutOfSharedMemoryError
 
@@ -162,7 +162,7 @@ class Segment:
     """
 
     def __init__(self, nprocs: int, descriptor: int | None = None) -> None:
-        self._nprocs = nprocs
+        self.nprocs = nprocs
         size = _control_bytes(nprocs)
         self.descriptor = _create(size) if descriptor is None else descriptor
         try:
@@ -198,11 +198,23 @@ class Segment:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle for a process that is not forked, as a file descriptor."""
-        return self._received, (self._nprocs, DupFd(self.descriptor))
+        return self._received, (self.nprocs, DupFd(self.descriptor))
 
     def control_start(self, pid: int) -> int:
         """Return the byte at which the control words of a process begin."""
         return PAGE + pid * CONTROL_BYTES
+
+    def futexes(self) -> list[int]:
+        """Return the addresses of the futexes of all processes of the run, by pid.
+
+        A futex is a word of shared memory, which changes to wake the process that sleeps at it. It
+        has no name and no file descriptor, and disappears with the memory in which it lies, so that
+        nothing has to be cleaned up when a process is killed. A semaphore of ``multiprocessing``
+        has a name and a page of its own in /dev/shm, and under ``spawn`` and ``forkserver`` the
+        name stays until it is removed explicitly.
+        """
+        base = self.address + FUTEX * WORD
+        return [base + self.control_start(pid) for pid in range(self.nprocs)]
 
     def reserve_control(self) -> None:
         """Reserve the first page of the run, and that of the control words of each process.
@@ -210,7 +222,7 @@ class Segment:
         Labels and the root group's block are read before their owner has started.
         """
         self.reserve(0, PAGE)
-        for pid in range(self._nprocs):
+        for pid in range(self.nprocs):
             self.reserve(self.control_start(pid), PAGE)
 
     def area(self, pid: int) -> Iterator[tuple[int, int]]:

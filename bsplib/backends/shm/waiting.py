@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 
 from bsplib.backends.base import Stopped
 from bsplib.backends.shm.control import ABORT, ASLEEP, FUTEX, WAITED, WORD
-from bsplib.backends.shm.segment import Segment
 from bsplib.core import atomics
 from bsplib.core.atomics import STORES_IN_ORDER, full_fence
 from bsplib.core.meeting import LONG_GAP_NS, SPINS, YIELDS, Pause, Waiter
@@ -178,19 +177,6 @@ def look(ready: Callable[[], object], pause: Pause | None, yields: int, limit_ns
     return True
 
 
-def futexes(segment: Segment, nprocs: int) -> list[int]:
-    """Return the addresses of the futexes of all processes of a run, by pid.
-
-    A futex is a word of shared memory, which changes to wake the process that sleeps at it. It has
-    no name and no file descriptor, and disappears with the memory in which it lies, so that nothing
-    has to be cleaned up when a process is killed. A semaphore of ``multiprocessing`` has a name and
-    a page of its own in /dev/shm, and under ``spawn`` and ``forkserver`` the name stays until it is
-    removed explicitly.
-    """
-    base = segment.address + FUTEX * WORD
-    return [base + segment.control_start(pid) for pid in range(nprocs)]
-
-
 # -- fences: they make other processes see loads and stores in the order that is needed ------------
 # Python has no fence instruction. A lock that is released and acquired again is one, since both are
 # atomic instructions that no load or store passes; it takes some 70 ns. On x86 most places need
@@ -246,8 +232,7 @@ class Fences:
         """Fence here, and at some moment of this call in every process of the run, too.
 
         So the processes that post need no fence of their own. Where the system call is missing
-        or forbidden, the caller notices that before the start, and the processes fence at each
-        post.
+        or forbidden, all processes find that, and fence at each post.
         """
         if self.posts_need_fence:
             self.full()

@@ -24,7 +24,7 @@ from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, CONTROL_BYTES, PAGE, WORD
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.waiting import Waiting, futexes
+from bsplib.backends.shm.waiting import Waiting
 from bsplib.core import BUILD, atomics, entries, meeting
 from bsplib.core import values as core_values
 from bsplib.running.options import Conditions
@@ -160,7 +160,7 @@ class ScheduledContext(ProcessContext):
     """A process whose memory is filled when it is given back."""
 
     def __init__(self, here: SharedMemory, pid: int) -> None:
-        super().__init__(here.segment, pid, futexes(here.segment, NPROCS))
+        super().__init__(here.segment, pid)
         self._here = here
         self.heap = FilledHeap(here, pid)
 
