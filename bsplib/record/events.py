@@ -45,8 +45,9 @@ root.
   open (ANY_SOURCE, ANY_TAG); Sendrecv and Mrecv always have one. A probe has no bytes. mpi4py's
   ``recv`` of objects is Mprobe, where it waits, and Mrecv.
 * A start of a persistent request has a new number each time. ``Startall`` is one row
-  ``Start`` for each request, of which only the first lasts.
-* A persistent request of a v or w variant has no rows of ``PART``.
+  ``Start`` for each request, of which only the first lasts. A start of a persistent collective
+  is a row of the non-blocking one, ``Iallreduce`` for ``Allreduce_init``; one of a v or w variant
+  has no rows of ``PART``.
 * Tests and probes that found nothing, one soon after the other from the same line, are one row: the
   loop waits. ``object`` of Wait, Test, Request_free and Cancel is the request.
 """

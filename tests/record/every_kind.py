@@ -55,6 +55,16 @@ def persistent(comm):
     return y
 
 
+def repeated(comm):
+    y = np.zeros(10)
+    request = comm.Allreduce_init(X, y)
+    for _ in range(2):
+        request.Start()
+        request.Wait()
+    request.Free()
+    return y
+
+
 def polls(comm):
     right, left = neighbours_of(comm)
     y = np.empty(10)
@@ -257,6 +267,7 @@ KINDS = (
     any_source,
     objects,
     persistent,
+    repeated,
     polls,
     probes,
     collectives,

@@ -104,6 +104,15 @@ def test_each_start_of_a_persistent_request_has_a_number(ran):
         assert rows.names().count("Request_free") == 2
 
 
+def test_each_start_of_a_persistent_collective_is_one_that_does_not_block(ran):
+    for _, _, rows in each(ran, "repeated"):
+        assert rows.bytes_of("Allreduce_init") == [(0, 0)]
+        assert rows.bytes_of("Iallreduce") == [(80, 80)] * 2
+        first, second = rows.column("Iallreduce", "object")
+        assert rows.dones("Wait") == [[(first, NOBODY, -1, 0)], [(second, NOBODY, -1, 0)]]
+        assert not rows.named("Start")
+
+
 def test_collectives_have_the_sizes_of_their_buffers(ran):
     for rank, size, rows in each(ran, "collectives"):
         root = rank == size - 1

@@ -285,7 +285,7 @@ def _collectives() -> Iterator[Function]:
             name=f"{name}_init",
             role="OTHER",
             parameters=(*parameters, "info", "req"),
-            after="prepared(c, req, CALL_Start, NOTHING_ARRIVES)",
+            after=f"prepared(c, req, CALL_I{name.lower()}, NOTHING_ARRIVES)",
         )
 
 

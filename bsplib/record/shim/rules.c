@@ -98,6 +98,7 @@ static void starts(struct call *c, MPI_Request handle)
     if (!request)
         return;
     struct event *row = c->row, *start = &request->start;
+    row->call = start->call;
     request->number = ++last_number;
     row->object = request->number;
     row->comm = start->comm;
