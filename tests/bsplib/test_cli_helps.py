@@ -92,6 +92,8 @@ WRONG = [
     (["run", "-m", "p.py"], "'p.py' is no module that can be run: .*; name it as in an import, w"),
     (["report", "--top", "-1", "t.bsp"], "-1 is not in the range x>=0."),
     (["report", "nosuch.bsp"], r"nosuch\.bsp: cannot be read: No such file or directory"),
+    (["view", "--sources", "nosuch", "t.bsp"], "Directory 'nosuch' does not exist"),
+    (["recover", "nosuch"], "Directory 'nosuch' does not exist"),
     (["predict", "nosuch.csv"], r"nosuch\.csv: cannot be read: No such file or directory"),
     (["predict", "--at", "n", "t.bsp"], "'n' is no value of a variable: write it as N=2"),
     (["predict", "--formula", "f[0]", "t.bsp"], "--formula is not for traces"),

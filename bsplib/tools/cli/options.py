@@ -85,8 +85,8 @@ def complete_files(
 TRACE = click.Path(dir_okay=False, path_type=Path)
 """Type of an argument or option that names a file."""
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
-"""Type of an argument or option that names a folder."""
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+"""Type of an argument or option that names a folder to read."""
 
 
 class Backend(_Named):

@@ -22,7 +22,6 @@ from bsplib.recording.trace import read_trace
 from bsplib.running.failures import show_error
 from bsplib.running.options import choose, overriding
 from bsplib.tools.cli.options import (
-    FOLDER,
     Whole,
     backend_option,
     machine_option,
@@ -74,7 +73,7 @@ _REPEATS = 3
 @click.option(
     "-o",
     "--out",
-    type=FOLDER,
+    type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
     help="Folder for the traces.  [default: SCRIPT.sweep]",
 )
