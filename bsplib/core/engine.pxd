@@ -156,7 +156,10 @@ cdef class Engine:
     cpdef int end_computing(self) except -1
     cdef int _stop_clock(self) except -1
     cdef int _run_clock(self) except -1
-    cpdef int note_pickling(self, long long took_ns, long long nbytes) except -1
+    @cython.locals(began_ns=cython.longlong)
+    cpdef bytes dumps(self, object value, object take_buffer=*)
+    @cython.locals(began_ns=cython.longlong)
+    cpdef object loads(self, object data, object buffers=*)
     @cython.locals(traffic=Traffic)
     cdef int _count(self, int direction, int partner, word nbytes) except -1
     @cython.locals(stamp=word)

@@ -26,6 +26,7 @@ is observed, by :meth:`Engine.observe`. Otherwise one attribute says at each eve
 
 from __future__ import annotations
 
+import pickle
 from array import array as numbers
 from typing import Any
 
@@ -778,19 +779,32 @@ class Engine:
         """Count a put that a primitive has added."""
         self._count(_OUT, to, nbytes)
 
-    def note_pickling(self, took_ns: int, nbytes: int) -> int:
-        """Take notice that an object was pickled to be sent, or was read from its pickle.
+    def dumps(self, value: Any, take_buffer: Any = None) -> bytes:
+        """Return the pickle of a value that is sent.
 
-        Where time is virtual, it takes none.
+        Where the run is recorded, it is counted how long pickles take; in virtual time they take
+        none.
 
         Args:
-            took_ns: how long that took.
-            nbytes: of the pickle; 0 where it was read.
+            value: the value.
+            take_buffer: takes the buffers of arrays inside it; None leaves them in the pickle.
         """
-        if self.clock is None:
-            self.pickling_ns += took_ns
-            self.pickled_bytes += nbytes
-        return 0
+        if self._recorder is None or self.clock is not None:
+            return pickle.dumps(value, 5, buffer_callback=take_buffer)
+        began_ns = now_ns()
+        data = pickle.dumps(value, 5, buffer_callback=take_buffer)
+        self.pickling_ns += now_ns() - began_ns
+        self.pickled_bytes += len(data)
+        return data
+
+    def loads(self, data: Any, buffers: Any = ()) -> Any:
+        """Return the value of a pickle, which is from a process of the same run."""
+        if self._recorder is None or self.clock is not None:
+            return pickle.loads(data, buffers=buffers)
+        began_ns = now_ns()
+        value = pickle.loads(data, buffers=buffers)
+        self.pickling_ns += now_ns() - began_ns
+        return value
 
     def fill_destination(self, array: Any) -> None:
         """Fill both ends of the new destination of a get; compiled where the core is."""

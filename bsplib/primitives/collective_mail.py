@@ -114,8 +114,7 @@ def unwrap(bsp: GroupState, message: Message, *, copy: bool = True) -> Any:
         _, head, content = message
         header = header_of(message)
         is_array = copy and header is not True
-        note = bsp._engine.note_pickling
-        payload = messages.decode(head, content, bsp._port.fetch, note, copy=is_array)
+        payload = messages.decode(head, content, bsp._port.fetch, bsp._engine, copy=is_array)
         if header == NUMBER and head[2][0] == ARRAY:
             return payload.item()
         return unpack(bsp, payload, pickled=header is True)
@@ -139,7 +138,7 @@ def pack(bsp: GroupState, operation: str, x: Any) -> tuple[Any, Any]:
     if messages.is_plain(x):
         return x, None
     try:
-        return messages.dumps(x, bsp._engine.note_pickling), True
+        return bsp._engine.dumps(x), True
     except Exception as error:
         kind = type(x).__name__
         raise bsp._error(
@@ -192,4 +191,4 @@ def copied(data: Any) -> Any:
 
 def unpack(bsp: GroupState, data: Any, *, pickled: bool) -> Any:
     """Return the value that a payload stands for."""
-    return messages.loads(data, bsp._engine.note_pickling) if pickled else data
+    return bsp._engine.loads(data) if pickled else data

@@ -40,7 +40,6 @@ from bsplib.primitives.outs import (
     targets_of,
 )
 from bsplib.primitives.state import GroupState
-from bsplib.transfers import messages
 from bsplib.transfers.place import Array
 
 _PIECE = "piece"
@@ -702,7 +701,7 @@ class _Pieces(NamedTuple):
         if type(data) is np.ndarray:
             return cls("array", data.shape, data.reshape(-1))
         if type(data) is not bytes:
-            data, pickled = messages.dumps(data, bsp._engine.note_pickling), True
+            data, pickled = bsp._engine.dumps(data), True
         flat = np.frombuffer(data, np.uint8)
         return cls("pickle" if pickled else "bytes", flat.shape, flat)
 

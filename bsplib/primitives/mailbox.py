@@ -27,9 +27,8 @@ def send_slowly(bsp: GroupState, pid: Any, payload: Any, tag: Any) -> None:
         tag = _check_tag(bsp, tag)
     if bsp._watch is not None:
         payload = bsp._watch.source(payload, "send")
-    note = bsp._engine.note_pickling
     stage = partial(bsp._port.stage, message=True)
-    head, content = messages.encode(payload, tag, stage, to, note)
+    head, content = messages.encode(payload, tag, stage, to, bsp._engine)
     encoded = marshal.dumps(head)
     if isinstance(content, tuple):
         bsp._engine.add_message(to, encoded, content[1], content[2])
@@ -133,7 +132,7 @@ def decode(bsp: GroupState, message: Message) -> tuple[int, Any, Any]:
 
 
 def _decode(bsp: GroupState, head: Any, content: Any, *, copy: bool = True) -> Any:
-    return messages.decode(head, content, bsp._port.fetch, bsp._engine.note_pickling, copy=copy)
+    return messages.decode(head, content, bsp._port.fetch, bsp._engine, copy=copy)
 
 
 def _check_tag_size(bsp: GroupState, size: int) -> int:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import marshal
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
-from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Buffer, Handle, Payload
+from bsplib.core.engine import Engine
 from bsplib.core.entries import Entry
 from bsplib.core.forms import (
     ARRAY,
@@ -42,8 +42,6 @@ INLINE = 1024
 MessageHead = tuple[Any, bool, Form]
 """Tag of a message, whether the tag is pickled, and the form of the payload."""
 
-Note = Callable[[int, int], int]
-"""Is told how long a pickle took, and its bytes if it was made; see ``Engine.note_pickling``."""
 Stage = Callable[[int, int], tuple[Handle, Buffer]]
 Fetch = Callable[[Handle], memoryview]
 
@@ -65,14 +63,14 @@ def unpack(payload: Payload, fetch: Fetch) -> bytes | memoryview:
 
 
 def encode(
-    payload: Any, tag: Any, stage: Stage, to: int, note: Note
+    payload: Any, tag: Any, stage: Stage, to: int, engine: Engine
 ) -> tuple[MessageHead, Payload]:
     """Return the head of a message to a process, and its content, copied.
 
     Raises:
         MessageError: the payload or the tag cannot be pickled.
     """
-    wire_tag, pickled = (tag, False) if type(tag) in _PLAIN else _encode_tag(tag, note)
+    wire_tag, pickled = (tag, False) if type(tag) in _PLAIN else _encode_tag(tag, engine)
     if type(payload) is bytes:
         return (wire_tag, pickled, FORM_OF_BYTES), _joined([payload], stage, to)
     if type(payload) is np.ndarray and not payload.dtype.hasobject:
@@ -82,15 +80,15 @@ def encode(
         form = NUMBER, encode_dtype(payload.dtype)
         return (wire_tag, pickled, form), payload.tobytes()
     if type(payload) is GuardedArray:
-        return encode(readable(payload), tag, stage, to, note)
-    form, content = _encode_pickle(payload, stage, to, note)
+        return encode(readable(payload), tag, stage, to, engine)
+    form, content = _encode_pickle(payload, stage, to, engine)
     return (wire_tag, pickled, form), content
 
 
-def _encode_pickle(payload: Any, stage: Stage, to: int, note: Note) -> tuple[Form, Payload]:
+def _encode_pickle(payload: Any, stage: Stage, to: int, engine: Engine) -> tuple[Form, Payload]:
     """Return a pickle and the buffers of the arrays inside it, one behind the other."""
     buffers: list[pickle.PickleBuffer] = []
-    head = _pickle("payload", payload, note, buffers.append)
+    head = _pickle("payload", payload, engine, buffers.append)
     parts: list[bytes | memoryview] = [head, *(buffer.raw() for buffer in buffers)]
     return (PICKLE, *map(len, parts)), _joined(parts, stage, to)
 
@@ -118,20 +116,20 @@ def _is_number(payload: Any) -> bool:
     return number and type(payload) is payload.dtype.type
 
 
-def _encode_tag(tag: Any, note: Note) -> tuple[Any, bool]:
+def _encode_tag(tag: Any, engine: Engine) -> tuple[Any, bool]:
     if type(tag) is CollectiveTag:
         return tuple(tag), False
-    return _pickle("tag", tag, note), True
+    return _pickle("tag", tag, engine), True
 
 
 def _pickle(
     what: str,
     value: Any,
-    note: Note,
+    engine: Engine,
     take_buffer: Callable[[pickle.PickleBuffer], Any] | None = None,
 ) -> bytes:
     try:
-        return dumps(value, note, take_buffer)
+        return engine.dumps(value, take_buffer)
     except Exception as error:
         raise MessageError(
             f"send: a {what} of type {type(value).__name__} cannot be pickled: {error}; send data, "
@@ -153,7 +151,7 @@ def decode(
     head: MessageHead,
     content: Payload | bytearray,
     fetch: Fetch,
-    note: Note,
+    engine: Engine,
     *,
     copy: bool = True,
 ) -> Any:
@@ -170,16 +168,16 @@ def decode(
         return bytes(data) if copy else memoryview(data)
     if kind == NUMBER:
         return _array(data, (), form[1], copy=False)[()]
-    return _decode_pickle(memoryview(data), form[1:], note)
+    return _decode_pickle(memoryview(data), form[1:], engine)
 
 
-def _decode_pickle(data: memoryview, sizes: tuple[int, ...], note: Note) -> Any:
+def _decode_pickle(data: memoryview, sizes: tuple[int, ...], engine: Engine) -> Any:
     """Return the object of a pickle whose buffers follow it."""
     pickled, *parts = (
         data[stop - size : stop] for size, stop in zip(sizes, accumulate(sizes), strict=True)
     )
     # Arrays inside use these buffers, and the program may write into them.
-    return loads(pickled, note, [bytearray(part) for part in parts])
+    return engine.loads(pickled, [bytearray(part) for part in parts])
 
 
 def _array(
@@ -189,21 +187,3 @@ def _array(
         return np.ndarray(shape, decode_dtype(dtype), bytearray(data))
     values = np.ndarray(shape, decode_dtype(dtype), buffer=data)
     return values.copy() if copy and type(data) is not bytearray else values
-
-
-def dumps(
-    value: Any, note: Note, take_buffer: Callable[[pickle.PickleBuffer], Any] | None = None
-) -> bytes:
-    """Return the pickle of a value, of which ``take_buffer`` may take the arrays."""
-    began_ns = perf_counter_ns()
-    data = pickle.dumps(value, 5, buffer_callback=take_buffer)
-    note(perf_counter_ns() - began_ns, len(data))
-    return data
-
-
-def loads(data: Any, note: Note, buffers: Iterable[Any] = ()) -> Any:
-    """Return the value of a pickle, which is from a process of the same run."""
-    began_ns = perf_counter_ns()
-    value = pickle.loads(data, buffers=buffers)
-    note(perf_counter_ns() - began_ns, 0)
-    return value
