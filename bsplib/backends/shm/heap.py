@@ -90,6 +90,11 @@ class Heap:
             start, before = self._free.pop(position - 1)
             size += before
             position -= 1
+        for window in self._windows:
+            if window.top == start + size and window.start <= start:
+                # A block that needs more than this is extended, and not put behind it.
+                window.top, window.fresh = start, max(window.fresh, window.top)
+                return
         self._free.insert(position, (start, size))
 
     def _begins_free(self, position: int, start: int) -> bool:
