@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType
 
 from bsplib.record.program import run_program
@@ -108,34 +108,26 @@ class Stacks:
         self._kinds: dict[int, int] = {}
         """_SHOWN, _HIDDEN or _OUTSIDE; key: the address of the code of a function."""
         self._codes: list[CodeType] = []
-        self._hidden: dict[str, bool] = {}
 
-    def number(self, above: int = 1) -> int:
+    def number(self) -> int:
         """Return the number of the stack of the function that called this one.
 
         -1 if there is nothing of the program on it, and after an error: the program goes on.
-
-        Args:
-            above: how many callers above this method the stack begins. The fewer frames have to be
-                shown as objects, the less time this takes.
         """
         try:
-            return self._number_of(_places(sys._getframe(above)))
+            return self.number_of(_places(sys._getframe(1)))
         except Exception:  # noqa: BLE001  # the program goes on without a line
             return -1
 
-    def number_of_sample(self, places: Sequence[tuple[CodeType, int, int]]) -> int:
-        """Return the number of a stack that a sampler has seen; -1 if none of it is shown.
+    def number_of(
+        self, places: Iterable[tuple[CodeType, int, int]], *, is_cut: bool = False
+    ) -> int:
+        """Return the number of a stack; -1 if none of it is shown.
 
         Args:
             places: code, offset and line of each call, the innermost first.
+            is_cut: a sampler may have cut it: without a frame that runs the program it is -1.
         """
-        return self._number_of(places, is_cut=True)
-
-    def _number_of(
-        self, places: Iterable[tuple[CodeType, int, int]], *, is_cut: bool = False
-    ) -> int:
-        """Return the number of a stack; -1 where one may be cut, and has no frame that runs it."""
         shown: list[tuple[CodeType, int, int]] = []
         for code, at, line in places:
             kind = self._kinds.get(id(code))
@@ -154,34 +146,33 @@ class Stacks:
         number = self._shown.get(key)
         if number is None:
             number = self._shown[key] = len(self._shown)
-            described = [self._described(code, line) for code, _, line in reversed(frames)]
+            described = [_described(code, line) for code, _, line in reversed(frames)]
             self._write(number, described)
         return number
 
     def _kind_of(self, code: CodeType) -> int:
         """Tell which part in stacks a function has that was not met before."""
         self._codes.append(code)  # kept, so that no other code can have its address
-        kind = _HIDDEN if self._is_hidden(code.co_filename) else _SHOWN
+        kind = _HIDDEN if _is_hidden(code.co_filename) else _SHOWN
         if code.co_filename == _START:
             kind = _OUTSIDE
         self._kinds[id(code)] = kind
         return kind
 
-    def _described(self, code: CodeType, line: int) -> tuple[str, str, int, int, bool]:
-        library = is_library(code.co_filename)
-        first = code.co_firstlineno
-        return code.co_filename, code.co_qualname, first, line or first, library
 
-    def _is_hidden(self, file: str) -> bool:
-        hidden = self._hidden.get(file)
-        if hidden is None:
-            folder, name = os.path.split(file)
-            hidden = self._hidden[file] = (
-                name in _LEFT_OUT
-                or folder == _OWN
-                or file.startswith(("<frozen importlib", *_folder_of_mpi4py()))
-            )
-        return hidden
+def _described(code: CodeType, line: int) -> tuple[str, str, int, int, bool]:
+    library = is_library(code.co_filename)
+    first = code.co_firstlineno
+    return code.co_filename, code.co_qualname, first, line or first, library
+
+
+def _is_hidden(file: str) -> bool:
+    """Tell whether a file is of mpi4py, of what imports and runs modules, or of the recorder."""
+    folder, name = os.path.split(file)
+    of_mpi4py = getattr(sys.modules.get("mpi4py"), "__file__", None)
+    # The whole folder counts: a program can lie in one of this name, too.
+    folders = (os.path.dirname(of_mpi4py) + os.sep,) if of_mpi4py else ()
+    return name in _LEFT_OUT or folder == _OWN or file.startswith(("<frozen importlib", *folders))
 
 
 def _places(frame: FrameType | None) -> Iterator[tuple[CodeType, int, int]]:
@@ -189,12 +180,6 @@ def _places(frame: FrameType | None) -> Iterator[tuple[CodeType, int, int]]:
     while frame is not None:
         yield frame.f_code, frame.f_lasti, frame.f_lineno or 0
         frame = frame.f_back
-
-
-def _folder_of_mpi4py() -> tuple[str, ...]:
-    """Return where mpi4py is installed: a program can lie in a folder of this name, too."""
-    file = getattr(sys.modules.get("mpi4py"), "__file__", None)
-    return (os.path.dirname(file) + os.sep,) if file else ()
 
 
 _START = run_program.__code__.co_filename

@@ -199,7 +199,7 @@ class ShimRecorder:
             say(NO_CALL)
         if self._sampler is not None:
             stacks, ticks = self._sampler.stop()
-            numbers = [self._stacks.number_of_sample(each) for each in stacks]
+            numbers = [self._stacks.number_of(each, is_cut=True) for each in stacks]
             self._write("samples", [(*tick[:4], numbers[tick.stack]) for tick in ticks])
         self._write("no_lines", self._no_lines)
         self._shim.bsp_record_python_ends(self.error.encode(errors="replace"))

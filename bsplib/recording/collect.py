@@ -110,9 +110,8 @@ def collect(
     # Short runs are shorter in few chunks, which have records of many processes.
     as_stored = is_whole and any(part.records.chunks for part in parts)
     records, traffic = _stored(parts) if as_stored else _looked_at(parts)
-    told = [part.told for part in parts]
-    hosts = [each.host for each in told]
-    meta.update(_hosts(hosts), **_meta_of(told))
+    hosts = [part.host for part in parts]
+    meta.update(_hosts(hosts), **_meta_of(parts))
     run = Run(
         nprocs=nprocs,
         groups=tuple(groups),
@@ -121,10 +120,10 @@ def collect(
         traffic=traffic,
         complete=is_whole,
         meta=meta,
-        lifetime=lifetime_of([each.noted for each in told], hosts, caller),
+        lifetime=lifetime_of([part.noted for part in parts], hosts, caller),
         steal_ns=NOT_MEASURED if caller is None else caller.steal_ns,
         samples=joined_samples([part.samples for part in parts]),
-        measured=_reasons_of([each.measured for each in told]),
+        measured=_reasons_of(parts),
     )
     missing = tuple(pid for pid, part in enumerate(parts) if not part.begun)
     return Collected(_keep_whole(run), lost, len(missing) < nprocs, missing)
@@ -155,25 +154,24 @@ def _hosts(found: Sequence[Host | None]) -> dict[str, Any]:
     return {"hosts": names, "clock_bounds_s": bounds, "cores": cores}
 
 
-def _reasons_of(told: Sequence[dict[str, str]]) -> dict[str, str]:
+def _reasons_of(parts: Sequence[_Part]) -> dict[str, str]:
     """Return why something was not measured in some process; empty text where it was in all."""
     reasons: dict[str, str] = {}
-    for of_process in told:
-        for what, why in of_process.items():
+    for part in parts:
+        for what, why in part.measured.items():
             reasons[what] = reasons.get(what) or why
     return reasons
 
 
-def _meta_of(told: Sequence[_AboutProcess]) -> dict[str, Any]:
-    """Return what processes measured of themselves: own threads, imports and blocks."""
-    waited = [each.noted.get("own_threads_ns") for each in told]
-    meta: dict[str, Any] = {}
-    if any(each is not None for each in waited):
-        meta["own_threads_ns"] = [each or 0 for each in waited]
-    if any(each.imports for each in told):
-        meta["imports"] = [each.imports for each in told]
-    if any(each.blocks for each in told):
-        meta["blocks"] = [each.blocks for each in told]
+def _meta_of(parts: Sequence[_Part]) -> dict[str, Any]:
+    """Return what processes measured of themselves, as far as any did."""
+    told: dict[str, list[Any]] = {
+        "imports": [part.imports for part in parts],
+        "blocks": [part.blocks for part in parts],
+    }
+    meta = {name: values for name, values in told.items() if any(values)}
+    if any("own_threads_ns" in part.noted for part in parts):
+        meta["own_threads_ns"] = [part.noted.get("own_threads_ns", 0) for part in parts]
     return meta
 
 
@@ -182,46 +180,6 @@ def has_ended(run: Run) -> bool:
     records = run.records
     ended = (records["group"] == 0) & (records["kind"] == Kind.END)
     return len(np.unique(records["pid"][ended])) == run.nprocs
-
-
-@dataclass
-class _AboutProcess:
-    """What a process has told of itself."""
-
-    host: Host | None = None
-    noted: dict[str, int] = field(default_factory=dict)
-    measured: dict[str, str] = field(default_factory=dict)
-    samples: list[list[int]] | None = None
-    sampled: list[int] = field(default_factory=list)
-    """The number in the run of each stack of its samples."""
-    imports: list[list[int]] = field(default_factory=list)
-    """As ``bsplib.recording.import_clock.Import`` has them."""
-    blocks: dict[str, Any] = field(default_factory=dict)
-    """As ``bsplib.experiments.blocks.Passages`` has them."""
-
-    def add(self, what: str, value: Any) -> None:
-        """Add what a line of its definitions says.
-
-        Raises:
-            ValueError: the line says something else.
-        """
-        if what == "host":
-            self.host = Host.of_json(value)  # the last one counts
-        elif what == "measured":
-            self.measured |= checked_reasons(value)
-        elif what == "imports":
-            if wrong := [each for each in value if not is_import(each)]:
-                raise ValueError(f"it noted an import {wrong[0]}")
-            self.imports = value
-        elif what == "blocks":
-            self.blocks = dict(value)
-        elif what == "noted":
-            for name, moment in value.items():
-                if name not in NOTED or type(moment) is not int:
-                    raise ValueError(f"it noted {name} {moment}")
-                self.noted[name] = moment
-        else:
-            raise ValueError(f"it told {what}")
 
 
 class _Spooled(NamedTuple):
@@ -245,21 +203,74 @@ class _Spooled(NamedTuple):
             yield chunk_of(self.rows, numbering, base)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Part:
-    """What one process has recorded."""
+    """What one process has recorded, and what it has told of itself."""
 
     pid: int
     records: _Spooled
     traffic: _Spooled
     """The field ``record`` is a position among the records of this process."""
-    group_of: list[int]
-    """The positions in the run of its groups, and the same of its stacks."""
-    stack_of: list[int]
-    lost: str
     begun: bool
-    told: _AboutProcess
-    samples: NDArray[np.void] | None
+    group_of: list[int] = field(default_factory=list)
+    """The positions in the run of its groups, and the same of its stacks."""
+    stack_of: list[int] = field(default_factory=list)
+    lost: str = ""
+    host: Host | None = None
+    noted: dict[str, int] = field(default_factory=dict)
+    measured: dict[str, str] = field(default_factory=dict)
+    samples: NDArray[np.void] | None = None
+    imports: list[list[int]] = field(default_factory=list)
+    """As ``bsplib.recording.import_clock.Import`` has them."""
+    blocks: dict[str, Any] = field(default_factory=dict)
+    """As ``bsplib.experiments.blocks.Passages`` has them."""
+
+    def define(
+        self, what: str, value: Any, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
+    ) -> None:
+        """Take in what a line of its definitions says; see ``spool.Spool.define``.
+
+        Args:
+            what: is said.
+            value: what it is.
+            groups: the numbers in the run of groups; new ones are added.
+            stacks: the same of stacks.
+
+        Raises:
+            ValueError: the line says something else.
+        """
+        if what == "stack":
+            self.stack_of.append(_number(value, stacks))
+        elif what == "group":
+            group = group_in(value, "a group", next(iter(groups)).size)
+            if group.parent >= 0:
+                group = group._replace(parent=self.group_of[group.parent])
+            self.group_of.append(groups.setdefault(group, len(groups)))
+        elif what == "samples":
+            sampled, samples = value
+            numbers = [_number(frames, stacks) for frames in sampled]
+            self.samples = samples_of(self.pid, samples, numbers, self.records.whole)
+        else:
+            self._note(what, value)
+
+    def _note(self, what: str, value: Any) -> None:
+        if what == "host":
+            self.host = Host.of_json(value)  # the last one counts
+        elif what == "measured":
+            self.measured |= checked_reasons(value)
+        elif what == "imports":
+            if wrong := [each for each in value if not is_import(each)]:
+                raise ValueError(f"it noted an import {wrong[0]}")
+            self.imports = value
+        elif what == "blocks":
+            self.blocks = dict(value)
+        elif what == "noted":
+            for name, moment in value.items():
+                if name not in NOTED or type(moment) is not int:
+                    raise ValueError(f"it noted {name} {moment}")
+                self.noted[name] = moment
+        else:
+            raise ValueError(f"it told {what}")
 
     def sound_records(self) -> NDArray[np.void]:
         """Return the records before the first one that cannot be, numbered as in the run."""
@@ -273,15 +284,17 @@ class _Part:
 def _read_part(
     folder: Path, pid: int, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
 ) -> _Part:
-    path = folder / f"{pid}.records"
+    path, definitions = folder / f"{pid}.records", folder / f"{pid}.definitions"
     records = _read_table(path, RECORD)
-    traffic = _read_table(folder / f"{pid}.traffic", TRAFFIC)
-    group_of, stack_of, told = _read_definitions(folder / f"{pid}.definitions", groups, stacks)
-    lost = records.reason
-    if len(sound_rows(records.rows, len(group_of), len(stack_of))) < len(records.rows):
-        lost = lost or "a number is out of range"
-    samples = samples_of(pid, told.samples, told.sampled, records.whole)
-    return _Part(pid, records, traffic, group_of, stack_of, lost, path.exists(), told, samples)
+    part = _Part(pid, records, _read_table(folder / f"{pid}.traffic", TRAFFIC), path.exists())
+    text = definitions.read_text(encoding="utf-8") if definitions.exists() else ""
+    for line in text.split("\n")[:-1]:  # a last line without its end is incomplete
+        what, value = json.loads(line)
+        part.define(what, value, groups, stacks)
+    part.lost = records.reason
+    if len(sound_rows(records.rows, len(part.group_of), len(part.stack_of))) < len(records.rows):
+        part.lost = part.lost or "a number is out of range"
+    return part
 
 
 def _stored(parts: list[_Part]) -> tuple[RunTable, RunTable]:
@@ -348,35 +361,6 @@ def _read_table(path: Path, dtype: np.dtype[Any]) -> _Spooled:
     if len(chunks) > written:  # the process was killed before it could use the memory anew
         rows = rows[:0]
     return _Spooled(chunks, rows, os.strerror(reason) if 0 < reason < 2**31 else "")
-
-
-def _read_definitions(
-    path: Path, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
-) -> tuple[list[int], list[int], _AboutProcess]:
-    """Return the numbers that the groups and stacks of a process have in the run, and the rest.
-
-    Groups and stacks that the run does not have yet are added to it.
-    """
-    group_of: list[int] = []
-    stack_of: list[int] = []
-    nprocs = next(iter(groups)).size
-    told = _AboutProcess()
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    for line in text.split("\n")[:-1]:  # a last line without its end is incomplete
-        what, value = json.loads(line)
-        if what == "stack":
-            stack_of.append(_number(value, stacks))
-        elif what == "samples":
-            sampled, told.samples = value
-            told.sampled = [_number(frames, stacks) for frames in sampled]
-        elif what != "group":
-            told.add(what, value)
-        else:
-            group = group_in(value, "a group", nprocs)
-            if group.parent >= 0:
-                group = group._replace(parent=group_of[group.parent])
-            group_of.append(groups.setdefault(group, len(groups)))
-    return group_of, stack_of, told
 
 
 def _number(frames: list[Any], stacks: dict[Stack, int]) -> int:

@@ -7,7 +7,6 @@ checks need little memory, however many records there are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -75,14 +74,14 @@ def _blocks(what: str, table: RunTable) -> Iterator[_Block]:
     return (_Block(what, first, rows) for first, rows in ahead(table.chunks()))
 
 
-def check_records(run: Run) -> Callers:
+def check_records(run: Run) -> Columns:
     """Check that numbers are in range, times in order, and no superstep is recorded twice.
 
     Args:
         run: the run.
 
     Returns:
-        The processes of the records, for the checks of other tables.
+        The group and the pid of each record, to which rows of other tables refer.
 
     Raises:
         TraceError: a record cannot be true.
@@ -92,7 +91,7 @@ def check_records(run: Run) -> Callers:
     membership = _Membership(run)
     time, superstep = _Rising(run.nprocs, 0), _Supersteps(run)
     ranges, opened = ChunkRanges(run, "records"), opening_steps(run)
-    faults, callers = ChunkRanges(run, "records", "faults"), Callers()
+    faults, callers = ChunkRanges(run, "records", "faults"), [Columns({}, 0)]
     for block in _blocks("record", run.table("records")):
         greatest = block.check_ranges(ends)
         columns = block.columns
@@ -102,11 +101,11 @@ def check_records(run: Run) -> Callers:
         block.refuse(time.wrong(columns["pid"], columns["end"]), "a end out of order")
         block.refuse(superstep.wrong(block), "a superstep out of order")
         ranges.add(root_steps(block.rows, opened))
-        callers.add(block.rows)
+        callers.append(Columns({name: columns[name] for name in ("group", "pid")}, len(block.rows)))
         faults.add(np.array([greatest[name] for name in PAGE_FAULTS]))
     ranges.close()
     faults.close()
-    return callers
+    return joined(callers[1:] or callers)
 
 
 def _check_times(block: _Block) -> None:
@@ -128,12 +127,12 @@ def _check_times(block: _Block) -> None:
     block.refuse(waiting, "an end of main that waits")
 
 
-def check_traffic(run: Run, callers: Callers) -> None:
+def check_traffic(run: Run, callers: Columns) -> None:
     """Check that each traffic row has a record, and a partner of the same group.
 
     Args:
         run: the run.
-        callers: the processes of the records.
+        callers: what :func:`check_records` has returned.
 
     Raises:
         TraceError: a traffic row cannot be true.
@@ -144,11 +143,11 @@ def check_traffic(run: Run, callers: Callers) -> None:
     ranges = ChunkRanges(run, "traffic")
     for block in _blocks("traffic row", run.table("traffic")):
         block.check_ranges(ends)
-        partner = block.columns["partner"]
-        group, pid = callers.of(block.columns["record"])
-        wrong = ~membership.contains(group, partner) | (partner == pid)
+        partner, record = block.columns["partner"], block.columns["record"]
+        wrong = ~membership.contains(callers["group"][record], partner)
+        wrong |= partner == callers["pid"][record]
         block.refuse(wrong, "a partner that is not another process of its group")
-        ranges.add(block.columns["record"])
+        ranges.add(record)
     ranges.close()
 
 
@@ -171,31 +170,12 @@ def check_samples(run: Run) -> None:
         block.refuse(time.wrong(columns["pid"], columns["time"]), "a time out of order")
 
 
-class Callers:
-    """The group and the process of records, to which rows of other tables refer."""
-
-    def __init__(self) -> None:
-        self._chunks: list[Columns] = []
-
-    def add(self, rows: Columns) -> None:
-        """Take in the next chunk of records."""
-        self._chunks.append(Columns({name: rows[name] for name in ("group", "pid")}, len(rows)))
-
-    @cached_property
-    def _all(self) -> Columns:
-        return joined(self._chunks)
-
-    def of(self, rows: _Numbers) -> tuple[_Numbers, _Numbers]:
-        """Return the group and the process of some records, by their positions."""
-        return self._all["group"][rows], self._all["pid"][rows]
-
-
-def check_waits(run: Run, callers: Callers) -> None:
+def check_waits(run: Run, callers: Columns) -> None:
     """Check that waits are for other processes, and that each record has one at most.
 
     Args:
         run: the run.
-        callers: the processes of the records.
+        callers: what :func:`check_records` has returned.
 
     Raises:
         TraceError: a wait cannot be true.
@@ -208,8 +188,8 @@ def check_waits(run: Run, callers: Callers) -> None:
         block.check_ranges(ends)
         record, behind = block.columns["record"], block.columns["behind"]
         block.refuse(np.diff(record, prepend=last) <= 0, "a record out of order")
-        (_, pid), (_, other) = callers.of(record), callers.of(behind)
-        block.refuse(pid == other, "a process that waits for itself")
+        alone = callers["pid"][record] == callers["pid"][behind]
+        block.refuse(alone, "a process that waits for itself")
         last = int(record[-1])
 
 

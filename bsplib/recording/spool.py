@@ -195,7 +195,7 @@ class Spool:
         self._close_definitions()
 
     def define(self, what: str, value: Any, *, is_needed: bool = True) -> None:
-        """Say something of the process that the trace has; see ``collect._AboutProcess.add``.
+        """Say something of the process that the trace has; see ``collect._Part.define``.
 
         Args:
             what: ``stack`` or ``group``, whose numbers are the count of those that were defined

@@ -145,8 +145,8 @@ class BspMagic:
         names = self._shell.user_ns
         self._left |= {name: names.get(name, _NOTHING) for name in (*kept.assigned, *kept.taken)}
         others = self._registered - kept.assigned - {*kept.taken}
-        self._registered = others.union(set.intersection(*(each.registered for each in left)))
-        return [each.result for each in left]
+        self._registered = others.union(set.intersection(*(registered for _, registered in left)))
+        return [result for result, _ in left]
 
     def _ready(self, options: Namespace) -> Pool:
         """Return the pool for some options: the one that is kept, or another one in its place."""
@@ -416,14 +416,6 @@ _values: dict[int, dict[str, Any]] = {}
 """By pid, since all virtual processors are in one process, and by name."""
 
 
-class Left(NamedTuple):
-    """What the notebook is told at the end of a cell by one process."""
-
-    result: Any
-    registered: set[str]
-    """Names of registered arrays."""
-
-
 class Kept(NamedTuple):
     """What a cell takes when it begins, and keeps at its end."""
 
@@ -451,8 +443,12 @@ class Kept(NamedTuple):
             bsp.array(mine[name]) if name in self.registered else mine[name] for name in self.taken
         ]
 
-    def keep(self, bsp: Group, result: Any, found: dict[str, Any]) -> Left:
-        """Keep what the names of a cell stand for at its end."""
+    def keep(self, bsp: Group, result: Any, found: dict[str, Any]) -> tuple[Any, set[str]]:
+        """Keep what the names of a cell stand for at its end.
+
+        Returns:
+            The result, and the names of registered arrays.
+        """
         registered = set()
         mine = _values.setdefault(bsp.pid, {})
         for name in self.assigned.union(self.taken).intersection(found):
@@ -463,7 +459,7 @@ class Kept(NamedTuple):
                 if not value.flags.owndata:  # the memory may be that of the run
                     value = value.copy()
             mine[name] = value
-        return Left(result, registered)
+        return result, registered
 
 
 # -- ``%load_ext bsplib`` and ``%unload_ext bsplib`` ----------------------------------------------

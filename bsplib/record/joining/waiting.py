@@ -31,13 +31,22 @@ from bsplib.record.joining.ranks import Ints, MpiCalls, distinct_numbers
 from bsplib.record.joining.steps import Ends
 
 
-@dataclass(frozen=True)
 class Waits:
     """Until when each end of a stretch was waited, and for which process."""
 
-    until: Ints
-    culprit: Ints
-    """Pid; the process itself where it did not wait."""
+    def __init__(self, arrive: Ints, pid: Ints) -> None:
+        self.until = arrive.copy()
+        self.culprit = pid.copy()
+        """Pid; the process itself where it did not wait."""
+
+    def add(self, at: Ints, until: Ints, culprit: Ints) -> None:
+        """Let some ends wait for a process until a moment, if that is later."""
+        order = np.argsort(until, kind="stable")
+        at, until, culprit = at[order], until[order], culprit[order]
+        later = until > self.until[at]
+        # Of several of one end the last one is kept, which is the latest.
+        self.until[at[later]] = until[later]
+        self.culprit[at[later]] = culprit[later]
 
 
 def waits_at(
@@ -56,7 +65,7 @@ def waits_at(
         collectives: all collectives.
         arrive: when the process began to wait at each end.
     """
-    latest = _Latest(arrive, ends.pid)
+    latest = Waits(arrive, ends.pid)
     rows = np.flatnonzero(collectives.end >= 0)
     at = np.searchsorted(ends.call, collectives.end[rows])
     latest.add(at, collectives.until[rows], collectives.culprit[rows])
@@ -68,28 +77,11 @@ def waits_at(
     found = [*_held(calls, _windows(calls, collectives)), *_outside(calls)]
     call, until, culprit = np.array(found, np.int64).reshape(-1, 3).T
     latest.add(np.searchsorted(ends.call, call), until, culprit)
-    leave = calls.leave[ends.call]
-    return Waits(np.minimum(latest.until, leave), latest.culprit)
+    latest.until = np.minimum(latest.until, calls.leave[ends.call])
+    return latest
 
 
-class _Latest:
-    """The latest moment for which each end waits."""
-
-    def __init__(self, arrive: Ints, pid: Ints) -> None:
-        self.until = arrive.copy()
-        self.culprit = pid.copy()
-
-    def add(self, at: Ints, until: Ints, culprit: Ints) -> None:
-        """Let some ends wait for a process until a moment, if that is later."""
-        order = np.argsort(until, kind="stable")
-        at, until, culprit = at[order], until[order], culprit[order]
-        later = until > self.until[at]
-        # Of several of one end the last one is kept, which is the latest.
-        self.until[at[later]] = until[later]
-        self.culprit[at[later]] = culprit[later]
-
-
-def _add_late_receivers(calls: MpiCalls, ends: Ends, messages: Messages, latest: _Latest) -> None:
+def _add_late_receivers(calls: MpiCalls, ends: Ends, messages: Messages, latest: Waits) -> None:
     """Let senders wait for receives that were posted while they sent.
 
     Where a call also receives, and waited for that, the send has not delayed it.
