@@ -47,7 +47,6 @@ from bsplib.recording.spool import CHUNKS, HEADER
 from bsplib.recording.tables import RunTable
 from bsplib.recording.trace import write_trace
 from bsplib.recording.trace_document import TraceTooLongError, checked_reasons, group_in
-from bsplib.sync_kinds import Kind
 
 _NOWHERE = Path(os.devnull)
 """A folder without files."""
@@ -173,13 +172,6 @@ def _meta_of(parts: Sequence[_Part]) -> dict[str, Any]:
     if any("own_threads_ns" in part.noted for part in parts):
         meta["own_threads_ns"] = [part.noted.get("own_threads_ns", 0) for part in parts]
     return meta
-
-
-def has_ended(run: Run) -> bool:
-    """Tell whether every process has reached the end of ``main``."""
-    records = run.records
-    ended = (records["group"] == 0) & (records["kind"] == Kind.END)
-    return len(np.unique(records["pid"][ended])) == run.nprocs
 
 
 class _Spooled(NamedTuple):

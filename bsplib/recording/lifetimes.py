@@ -65,10 +65,6 @@ class Caller:
         if not self.is_virtual and min(stolen, self.stolen_before) >= 0:
             self.steal_ns = max(stolen - self.stolen_before, 0)
 
-    def write(self) -> None:
-        """Note that the records are about to be written."""
-        self.returned = time.perf_counter_ns()
-
 
 def lifetime_of(
     noted: Sequence[Noted], hosts: Sequence[Host | None], caller: Caller | None

@@ -207,7 +207,7 @@ def _read_residues(content: memoryview, at: int, width: int, count: int) -> _Col
     """Return the residues of a field from their planes, the lowest byte first."""
     if width == 0:
         residue = int.from_bytes(content[at : at + _WORD], "little")
-        return constant(_signed(residue), count)
+        return constant((residue >> 1) ^ -(residue & 1), count)
     planes = np.frombuffer(content, np.uint8, width * count, at).reshape(width, count)
     words = np.zeros((count, _WORD), np.uint8)
     for number, plane in enumerate(planes):  # faster than all at once
@@ -219,10 +219,6 @@ def _read_residues(content: memoryview, at: int, width: int, count: int) -> _Col
     unsigned ^= sign
     residues: _Column = unsigned.view(np.int64)
     return residues
-
-
-def _signed(residue: int) -> int:
-    return (residue >> 1) ^ -(residue & 1)
 
 
 # -- what is predicted of a field -----------------------------------------------------------------

@@ -68,11 +68,6 @@ def read_about(folder: Path) -> About:
     return about  # type: ignore[no-any-return]  # checked above
 
 
-def pids_in(folder: Path, nprocs: int) -> list[int]:
-    """Return the processes that have written into a folder."""
-    return [pid for pid in range(nprocs) if (folder / f"{pid}.{FILES[0]}").exists()]
-
-
 def remove(folder: Path, nprocs: int) -> None:
     """Remove a folder of records; files that no recording wrote are kept, and the folder then, too.
 

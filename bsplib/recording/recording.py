@@ -131,7 +131,9 @@ class Recording:
             error: the error that ended the run, if any.
         """
         if error is not None:
-            self._meta["error"] = _error_text(error)
+            text = text_of(error)  # a KeyboardInterrupt has none
+            kind = type(error).__name__
+            self._meta["error"] = (f"{kind}: {text}" if text else kind)[:MAX_TEXT]
         self._caller.end(is_complete=error is None)
         try:
             losses = self._make_trace(complete=error is None)
@@ -159,7 +161,7 @@ class Recording:
         if not self.folder.exists():
             return f"{self.folder} was removed while the program ran; no trace was written"
         try:
-            self._caller.write()
+            self._caller.returned = time.perf_counter_ns()
             folders = [self.folder] * self._nprocs
             found = collect(folders, complete=complete, meta=self._meta, caller=self._caller)
             if found.begun and found.missing and self._about["spread"]:
@@ -169,7 +171,12 @@ class Recording:
                 found.run.meta.setdefault("error", losses)
             run = with_digests(found.run, self._started_s)
             is_sound = complete and not losses
-            left_out = self._add(run, is_sound=is_sound) if found.begun else ""
+            left_out = ""
+            if found.begun:
+                with self._earlier() as earlier:
+                    _, left_out = write_fitting(
+                        self.target, earlier, run, self.folder, is_sound=is_sound
+                    )
         except Exception as error:  # noqa: BLE001  # the results of the run are returned anyway
             return f"no trace was written: {_reason(error)}; {self._kept()}"
         remove(self.folder, self._nprocs)
@@ -177,12 +184,6 @@ class Recording:
             return f"{losses}; no trace was written"
         holds = f"{self.target} holds the supersteps that all processes recorded before"
         return "; ".join(filter(None, [losses, left_out, (losses or left_out) and holds]))
-
-    def _add(self, run: Run, *, is_sound: bool) -> str:
-        """Write the trace, without the end of a run that is too long; return what was left out."""
-        with self._earlier() as earlier:
-            _, left_out = write_fitting(self.target, earlier, run, self.folder, is_sound=is_sound)
-        return left_out
 
     @contextlib.contextmanager
     def _earlier(self) -> Iterator[tuple[Run, ...]]:
@@ -218,12 +219,6 @@ def _signature(path: Path) -> _Signature:
     """Return a value that changes when a file is replaced or written to."""
     stat = path.stat()
     return stat.st_ino, stat.st_size, stat.st_mtime_ns
-
-
-def _error_text(error: BaseException) -> str:
-    """Return the type and the text of an error, up to a maximal length."""
-    text = text_of(error)  # a KeyboardInterrupt has none
-    return (f"{type(error).__name__}: {text}" if text else type(error).__name__)[:MAX_TEXT]
 
 
 def _reason(error: BaseException) -> str:

@@ -9,14 +9,23 @@ from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
+import numpy as np
+
 from bsplib.backends.members import named
 from bsplib.errors import TraceError, UsageError
 from bsplib.output_file import TRACE, obstacle
-from bsplib.recording.collect import Collected, collect, has_ended, write_fitting
+from bsplib.recording.collect import Collected, collect, write_fitting
 from bsplib.recording.parts import PREFIX
-from bsplib.recording.record_folder import About, lock_if_possible, pids_in, read_about, remove
+from bsplib.recording.record_folder import (
+    FILES,
+    About,
+    lock_if_possible,
+    read_about,
+    remove,
+)
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
 
 
 def recover(folder: Path, out: Path | None = None, *others: Path) -> tuple[Path, Run]:
@@ -64,7 +73,11 @@ def recover(folder: Path, out: Path | None = None, *others: Path) -> tuple[Path,
         if out is None and None in places:
             missing = [pid for pid, place in enumerate(places) if place is None]
             raise TraceError(f"{folder}: {elsewhere(folder, about, missing)}")
-        run = _written(target, earlier, places, about)
+        try:
+            run = _recovered(collect(places, complete=False, meta=about["meta"]))
+            run, _ = write_fitting(target, earlier, run)
+        except OSError as error:
+            raise UsageError(f"recover: {target} cannot be written: {error.strerror}") from None
         for each in () if run.absent else folders:
             remove(each, about["nprocs"])
     return target, run
@@ -100,7 +113,9 @@ def _by_pid(parts: Sequence[Path], about: About) -> list[Path | None]:
         return [parts[0]] * about["nprocs"]
     found: dict[int, Path] = {}
     for part in parts:
-        for pid in pids_in(part, about["nprocs"]):
+        for pid in range(about["nprocs"]):
+            if not (part / f"{pid}.{FILES[0]}").exists():
+                continue
             if pid in found:
                 raise TraceError(f"{found[pid]} and {part} both have the records of process {pid}")
             found[pid] = part
@@ -116,21 +131,11 @@ def _started(about: About) -> str:
     return str(about["meta"].get("started", "at an unknown time"))
 
 
-def _written(
-    target: Path, earlier: tuple[Run, ...], folders: Sequence[Path | None], about: About
-) -> Run:
-    """Collect the records and write the trace."""
-    try:
-        run = _recovered(collect(folders, complete=False, meta=about["meta"]))
-        run, _ = write_fitting(target, earlier, run)
-    except OSError as error:
-        raise UsageError(f"recover: {target} cannot be written: {error.strerror}") from None
-    return run
-
-
 def _recovered(found: Collected) -> Run:
     """Mark a run as complete if all its processes reached the end of ``main``."""
-    if has_ended(found.run) and not found.lost:
+    records = found.run.records
+    ended = (records["group"] == 0) & (records["kind"] == Kind.END)
+    if len(np.unique(records["pid"][ended])) == found.run.nprocs and not found.lost:
         return replace(found.run, complete=True)
     reason = found.losses() or "the program was killed while it recorded"
     if absent := found.run.absent:

@@ -65,11 +65,6 @@ def _raise_of_handler(error: BaseException) -> None:
         raise error
 
 
-def _line(what: str, value: Any) -> bytes:
-    """Return a line of the definitions of a process."""
-    return (json.dumps([what, value]) + "\n").encode()
-
-
 class MappedTable:
     """Rows of one dtype, appended one by one to a mapped file. A new table discards all rows.
 
@@ -208,7 +203,7 @@ class Spool:
         if self._definitions is None:  # recording has stopped
             return
         try:
-            append(self._definitions, _line(what, value))
+            append(self._definitions, (json.dumps([what, value]) + "\n").encode())
         except (OSError, MemoryError) as error:
             if is_needed:
                 self.stop(error)  # also after an error of a handler: it may be defined or not

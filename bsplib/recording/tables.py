@@ -73,14 +73,9 @@ def constant(value: float, count: int, dtype: Any = np.int64) -> NDArray[Any]:
 def _end_to_end(columns: list[NDArray[Any]]) -> NDArray[Any]:
     """Concatenate columns; where all their values are equal, the result is a constant."""
     last = columns[-1]
-    if last.strides == (0,) and len(last) and all(_is_all(each, last[0]) for each in columns):
+    if last.strides == (0,) and len(last) and all((values_of(c) == last[0]).all() for c in columns):
         return constant(last[0], sum(map(len, columns)), last.dtype)
     return np.concatenate(columns)
-
-
-def _is_all(column: NDArray[Any], value: Any) -> bool:
-    """Tell whether a column has only this value."""
-    return bool((values_of(column) == value).all())
 
 
 def values_of(column: NDArray[Any]) -> NDArray[Any]:

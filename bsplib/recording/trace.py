@@ -48,7 +48,6 @@ from bsplib.recording.trace_document import (
     entry_of,
     groups_of,
     head_of,
-    length_of,
     numberings_of,
     parse,
     sources_of,
@@ -228,18 +227,18 @@ class _Reader:
         """Return what the trace says of its runs."""
         return tuple(self._each_run(lambda _, entry: head_of(entry)))
 
-    def _check_members(self, entries: list[Any]) -> None:
-        """Check that the archive has the members that its document declares, and no others."""
-        every = [entry for entry in entries if isinstance(entry, dict)]
-        more = sum(entry.get(name) is not None for entry in every for name in OPTIONAL)
-        declared = 1 + 2 * len(entries) + more
-        if len(every) == len(entries) and len(self._members) != declared:
-            raise TraceError(f"has {len(self._members)} members for {len(entries)} runs")
-
     def _each_run(self, read: Callable[[str, dict[str, Any]], _Part]) -> Iterator[_Part]:
         """Yield what is read of each run, from the name of its folder and its entry."""
-        entries = parse(self._content("trace.json", MAX_JSON_BYTES))
-        self._check_members(entries)
+        document = self._member("trace.json")
+        if document.file_size > MAX_JSON_BYTES:
+            raise TraceError(
+                f"trace.json has {document.file_size} bytes, more than {MAX_JSON_BYTES}"
+            )
+        entries = parse(self._archive.read(document))
+        every = [entry for entry in entries if isinstance(entry, dict)]
+        more = sum(entry.get(name) is not None for entry in every for name in OPTIONAL)
+        if len(every) == len(entries) and len(self._members) != 1 + 2 * len(entries) + more:
+            raise TraceError(f"has {len(self._members)} members for {len(entries)} runs")
         for number, entry in enumerate(entries):
             try:
                 yield read(f"run-{number}", entry_of(entry))
@@ -272,7 +271,7 @@ class _Reader:
         if entry[table] is None:
             return None
         name = f"{folder}/{table}"
-        count, nbytes = length_of(entry, table, name), self._member(name).file_size
+        count, nbytes = entry[table], self._member(name).file_size
         if count > max(_MOST_WHOLE, nbytes * _MOST_IN_BYTE):
             raise TraceError(f"{name} declares {count} rows in {nbytes} bytes")
         return self._table(folder, table, OPTIONAL[table], entry).whole()
@@ -285,8 +284,7 @@ class _Reader:
         The chunks are found, and the checksum of the member is verified; nothing is unpacked.
         """
         name = f"{folder}/{table}"
-        count = length_of(entry, table, name)
-        member = self._member(name)
+        count, member = entry[table], self._member(name)
         if count * dtype.itemsize > memory_bytes():
             raise TraceError(f"{name} declares {count} rows in {member.file_size} bytes")
         chunks = []
@@ -301,13 +299,6 @@ class _Reader:
         if rows != count:
             raise TraceError(f"{name} has {rows} rows, and not the {count} declared")
         return StoredTable(dtype, chunks, self._numberings)
-
-    def _content(self, name: str, limit: int) -> bytes:
-        """Return the bytes of one member; zipfile verifies their checksum."""
-        member = self._member(name)
-        if member.file_size > limit:
-            raise TraceError(f"{name} has {member.file_size} bytes, more than {limit}")
-        return self._archive.read(member)
 
     def _member(self, name: str) -> zipfile.ZipInfo:
         if name not in self._members:

@@ -180,6 +180,9 @@ def entry_of(value: object) -> dict[str, Any]:
         raise TraceError(f"its entry is {reprlib.repr(value)}, not an object")
     if missing := sorted(_KEYS - value.keys()):
         raise TraceError(f"its entry does not have {', '.join(missing)}")
+    there = [each for each in ("samples", "waits") if value[each] is not None]
+    for table in ("records", "traffic", *there):
+        _int(value[table], f"length of {table}", 0, MAX_NUMBER)
     return value
 
 
@@ -381,11 +384,6 @@ def sources_of(entry: dict[str, Any]) -> dict[str, str]:
             shown = f"{reprlib.repr(file)} has {reprlib.repr(digest)}"
             raise TraceError(f"source {shown}, no digest or too long a name")
     return sources
-
-
-def length_of(entry: dict[str, Any], array: str, member: str) -> int:
-    """Return how many elements an array of the run has, which a member of the file holds."""
-    return _int(entry[array], f"length of {member}", 0, MAX_NUMBER)
 
 
 def _list(value: object, what: str, length: int | None = None) -> list[Any]:
