@@ -47,9 +47,11 @@ class CollectiveLaws(NamedTuple):
     """The laws of a cost centre that calls a collective."""
 
     laws: dict[str, tuple[Law, ...]]
-    """Of supersteps, h and h_sum."""
-    calls: Vector | None
-    """The calls of each run if they have no law: then the laws are those of one call."""
+    """Of supersteps, h and h_sum of one call."""
+    calls: Vector
+    """The calls of each run."""
+    counts: tuple[Law, ...]
+    """Their laws, if they have any."""
 
 
 class _Calls(NamedTuple):
@@ -115,31 +117,23 @@ def _laws(
     if not several.any():
         return None
     called = np.array([each.calls for each in chosen])
-    counts = laws_of(values, called) or (Law("1", 0),)
-    known = called if counts == (Law("1", 0),) else np.ones(len(called))
     sizes = laws_of(
         {name: array[several] for name, array in values.items()},
         np.array([each.nbytes for each in chosen])[several],
     )
     found: dict[str, list[Law]] = {"supersteps": [], "h": [], "h_sum": []}
-    for count, size in itertools.product(counts, sizes):
+    wanted = {name: np.array([getattr(row, name) for row in observed]) / called for name in found}
+    for size in sizes:
         cost = f"_{kind}({size.text}, {element}, {groups[1]}, {ratio:.12g})"
-        steps, h = (_called(count, quantity + cost) for quantity in ("steps", "h"))
-        wanted = {
-            name: np.array([getattr(row, name) for row in observed]) / known for name in found
-        }
+        steps, h = Law(f"steps{cost}", size.weight), Law(f"h{cost}", size.weight)
         if _gives(steps, values, wanted["supersteps"]) and _gives(h, values, wanted["h"]):
             found["supersteps"].append(steps)
             found["h"].append(h)
-            found["h_sum"] += _sums_of(h, values, wanted["h_sum"])
+            found["h_sum"] += _sums_of(h, steps, values, wanted["h_sum"])
     if not found["supersteps"]:
         return None
     laws = {quantity: tuple(laws) for quantity, laws in found.items() if laws}
-    return CollectiveLaws(laws, None if (known == 1).all() else called)
-
-
-def _called(count: Law, cost: str) -> Law:
-    return Law(cost if count.text == "1" else f"({count.text})*{cost}", count.weight)
+    return CollectiveLaws(laws, called, laws_of(values, called))
 
 
 def _gives(law: Law, values: Values, wanted: Vector) -> bool:
@@ -150,19 +144,15 @@ def _gives(law: Law, values: Values, wanted: Vector) -> bool:
     )
 
 
-def _sums_of(h: Law, values: Values, wanted: Vector) -> list[Law]:
+def _sums_of(h: Law, steps: Law, values: Values, wanted: Vector) -> list[Law]:
     """Return the law of in and out together: h, twice h, or that of an exchange of pieces.
 
     Of two supersteps with pieces of one value, one is an exchange and the other one to or from the
     root alone.
     """
-    laws = [h, Law(f"2*{h.text}", h.weight), *_one_and_a_half(h)]
+    texts = (h.text, f"2*{h.text}", f"{h.text}*(1 + {steps.text})/2")
+    laws = [Law(text, h.weight) for text in texts]
     return [law for law in laws if _gives(law, values, wanted)]
-
-
-def _one_and_a_half(h: Law) -> list[Law]:
-    before, _, cost = h.text.rpartition("h_")
-    return [Law(f"{before}h_{cost}*(1 + steps_{cost})/2", h.weight)]
 
 
 def _explanations(kind: str, p: int, row: Quantities, ratio: float, element: int) -> list[_Calls]:

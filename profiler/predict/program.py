@@ -74,8 +74,9 @@ class Learned:
         if self.laws:
             found = [max(law.at(point), 0.0) for law in self.laws]
             low, high = min(found), max(found)
-            if self.whole:
+            if self.whole:  # programs cut off what is beyond: n // 3, isqrt(n)
                 low, high = math.floor(low + 1e-9), math.ceil(high - 1e-9)
+                found[0] = math.floor(found[0] + 1e-9)
             return BoundedValue(found[0], low, high, low == high)
         assert self.fit is not None  # it has laws or a fit
         (low,), (high,) = self.fit.band(point)
@@ -268,15 +269,15 @@ class _Learner:
             return {}
         found = laws_of_collective(name, self._values, rows, self._ratio)
         if found is not None:
-            calls = found.calls
-            times = None if calls is None else self._unknown(calls, calls > 0)
+            calls, counts = found.calls, found.counts
+            times = Learned(counts, whole=True) if counts else self._unknown(calls, calls > 0)
         else:  # it may be called from some size or number of processes on
             passed = np.array([row.supersteps > 0 for row in rows])
             where = laws_of(self._values, passed.astype(float)) if passed.any() else ()
             part = {each: column[passed] for each, column in self._values.items()}
             some = [row for row in rows if row.supersteps > 0]
             found = laws_of_collective(name, part, some, self._ratio) if where else None
-            if found is None or found.calls is not None:
+            if found is None or (found.calls != 1).any():
                 return {}
             times = Learned(where)
         return {quantity: Learned(laws, times=times) for quantity, laws in found.laws.items()}
