@@ -145,12 +145,13 @@ def _gives(law: Law, values: Values, wanted: Vector) -> bool:
 
 
 def _sums_of(h: Law, steps: Law, values: Values, wanted: Vector) -> list[Law]:
-    """Return the law of in and out together: h, twice h, or that of an exchange of pieces.
+    """Return the laws of in and out together: h, twice h, or that of some supersteps.
 
     Of two supersteps with pieces of one value, one is an exchange and the other one to or from the
-    root alone.
+    root alone; and a scan is an exchange only in stages.
     """
-    texts = (h.text, f"2*{h.text}", f"{h.text}*(1 + {steps.text})/2")
+    often = ("1", "2", f"(1 + {steps.text})/2", f"min({steps.text}, 2)")
+    texts = [f"{h.text}*{each}".removesuffix("*1") for each in often]
     laws = [Law(text, h.weight) for text in texts]
     return [law for law in laws if _gives(law, values, wanted)]
 

@@ -106,7 +106,7 @@ def _laws_of(
     if (used := _used(sample)) and len(used) < len(sample.values):
         # Runs that differ only in what does not matter are no further evidence.
         sample = _once({name: sample.values[name] for name in used}, sample.counts) or sample
-    found = _sums(sample) or _sums(sample, most=2, rounded=True)
+    found = _plain(sample)
     if not found or found[0].weight > _SIMPLE:
         found = sorted([*found, *_branches(sample)], key=_weight)
     if not found and not inside:
@@ -140,6 +140,17 @@ def _once(values: dict[str, Vector], counts: Vector) -> _Sample | None:
 
 
 # -- sums of terms ----------------------------------------------------------------------------
+
+
+def _plain(sample: _Sample, most: int = 3, *, least: int = LEAST_VALUES) -> list[Law]:
+    """Return the laws without a branch; a part of a size is rounded only where there is no other.
+
+    Where two values of a variable are enough, so are two shapes of a grid.
+    """
+    grids = least < LEAST_VALUES
+    return _sums(sample, most, grids=grids, least=least) or _sums(
+        sample, min(most, 2), grids=grids, rounded=True, least=least
+    )
 
 
 def _sums(
@@ -353,6 +364,8 @@ _OF_P = (
     ("(p/grid_rows(p) - 1)/p", 3),
     ("(grid_rows(p) - 1)/grid_rows(p)/p", 3),
     ("(p/grid_rows(p) - 1)*grid_rows(p)/p**2", 3),
+    ("ceil(log2(grid_rows(p)))", 3),
+    ("ceil(log2(p/grid_rows(p)))", 3),
     ("floor(sqrt(p))", 3),
     ("sqrt(p)", 3),
     ("1/sqrt(p)", 3),
@@ -466,11 +479,11 @@ def _branches(sample: _Sample) -> list[Law]:
         for last, bound in itertools.pairwise(distinct[:-1]):
             above = array >= bound
             larger, count = sample.part(above), (distinct >= bound).sum()
-            others = _sums(sample.part(~above), most=2)
-            laws = _sums(larger, most=2) if others and count >= LEAST_VALUES else []
+            others = _plain(sample.part(~above), most=2)
+            laws = _plain(larger, most=2) if others and count >= LEAST_VALUES else []
             laws = [law for law in laws if law.terms == 1 or count >= law.terms + 2]
             if others and not laws and (name == PROCESSES or others[0].weight == 0):
-                bare = _sums(larger, most=1, grids=True, least=2)
+                bare = _plain(larger, most=1, least=2)
                 is_free = name not in _used(larger)
                 laws = [law for law in bare if is_free or law.weight <= _BARE]
             for law in laws:

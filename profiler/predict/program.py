@@ -280,7 +280,9 @@ class _Learner:
             if found is None or (found.calls != 1).any():
                 return {}
             times = Learned(where)
-        return {quantity: Learned(laws, times=times) for quantity, laws in found.laws.items()}
+        learned = {name: Learned(laws, times=times) for name, laws in found.laws.items()}
+        # It calls nothing beyond the pattern of a superstep, which is what calls are counted for.
+        return learned | {"calls": learned["supersteps"]}
 
     def _counted(self, rows: Sequence[Quantities], name: str, chain: Chain) -> Learned:
         counts = np.array([getattr(row, name) for row in rows])
@@ -290,21 +292,19 @@ class _Learner:
     def _per_step(
         self, rows: Sequence[Quantities], name: str, steps: Learned, chain: Chain
     ) -> Learned:
-        """Return the law of a quantity, or that of what it is in each superstep.
+        """Return the law of what a quantity is in each superstep, or that of its sum.
 
         A loop may make as many supersteps as its data want, each with the same h-relation; and
-        with each of the other processes a process may exchange as much as with any. In sub-groups
-        this comes first: their number and their size may both depend on a grid. Where supersteps
-        have no law, neither has their sum, and in each only a single term is one.
+        with each of the other processes a process may exchange as much as with any. Where
+        supersteps have no law, neither has their sum, and in each only a single term is one.
         """
         counts = np.array([getattr(row, name) for row in rows])
         passed = np.array([row.supersteps for row in rows])
-        inside = chain in self._program.inside and bool(passed.any())
+        inside = chain in self._program.inside
         known = steps.fit is None
-        if known and not inside and (laws := laws_of(self._values, counts)):
-            return Learned(laws)
         if counts[passed == 0].any() or not counts.any():
-            return self._unknown(counts, counts > 0)
+            laws = laws_of(self._values, counts) if known else ()
+            return Learned(laws) if laws else self._unknown(counts, counts > 0)
         some = passed > 0
         part = {each: column[some] for each, column in self._values.items()}
         others = part[PROCESSES] - 1
@@ -317,7 +317,7 @@ class _Learner:
             return Learned(
                 tuple(law._replace(text=f"({law.text})*(p - 1)") for law in laws), times=steps
             )
-        if inside and (laws := laws_of(self._values, counts)):
+        if known and (laws := laws_of(self._values, counts)):
             return Learned(laws)
         fitted = self._unknown(counts / np.maximum(passed, 1), some & (counts > 0))
         return replace(fitted, times=steps)

@@ -55,10 +55,15 @@ def test_blocks_of_whole_elements_are_found_exactly():
         (lambda n, p: 8 * (n // 16) * (p - 1), (100, 250, 400, 700)),
         (lambda n, p: p + np.floor(np.sqrt(n)), (50, 100, 200, 400)),
         (lambda n, p: 3 * np.floor(np.log2(n)), (64, 100, 200, 400)),
+        (lambda n, p: (16 if p > 2 else 8) * np.floor(np.sqrt(n)), (50, 100, 200, 400)),
     ],
 )
 def test_a_part_of_a_size_may_be_rounded(law, sizes):
     assert predicted(law, sizes=sizes) == {float(law(4096, 32))}
+
+
+def test_rounds_in_the_rows_of_a_grid_are_found_where_three_heights_are_shown():
+    assert predicted(lambda n, p: np.log2(p) // 2, counts=(2, 4, 8, 16)) == {2.0}
 
 
 def test_a_program_may_cut_its_data_in_twelve_or_ten():

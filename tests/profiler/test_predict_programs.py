@@ -233,6 +233,23 @@ def test_the_calls_of_a_collective_are_whole_also_where_their_law_is_a_root(tmp_
             assert (value.value, value.low) == (wanted, wanted)
 
 
+def test_what_a_superstep_moves_counts_in_whole_supersteps(tmp_path):
+    def rounds(bsp, n):
+        charge(bsp, 1e-6)
+        for _ in range(math.isqrt(n)):
+            bsp.allgather(1.0)
+
+    def run(n, p):
+        path = tmp_path / f"{n}-{p}.bsp"
+        bsplib.run(rounds, n, nprocs=p, backend="sim", machine=THERE, profile=path)
+        return read_trace(path).runs[0], {"n": float(n)}, ()
+
+    model = learn([run(n, p) for n in (16, 36, 64) for p in COUNTS])
+    (true,) = observe([run(80, 4)]).observations
+    h = model.chains[0].at(true.values)["h"]
+    assert (h.value, h.is_exact) == (true.of(model.chains[0].chain).h, False)
+
+
 def test_a_centre_without_supersteps_takes_no_time(model_of):
     model = model_of("branches")
     there = predict_run(model, 2, {"n": 256})
