@@ -1,12 +1,12 @@
 """A formula of times: chosen among sums of at most four usual terms, or given by the user.
 
-Errors count in proportion to the time, and no coefficient is negative, since no computation takes
-a negative time. Of all sums of terms each is scored by how well it fits, by how well it predicts
-the largest measurements when it is fitted to the others, and by how many and how usual terms it
-has. Scores are logarithms of probabilities (as with the criterion of Schwarz for an unknown
-noise), so each sum has a weight. The formula has the terms of all that have much weight, as far as
-they have at most four together, and is fitted anew: where two sums are as good, both may be needed.
-The band holds most of all rivals.
+Errors count in proportion to the time, and no coefficient is negative, since no computation takes a
+negative time. Of all sums of terms each is scored by how well it fits, and by how many and how
+usual terms it has. How well a sum predicts the largest measurements when it is fitted to the others
+does not count: it chose no better formula of any table here. Scores are logarithms of probabilities
+(as with the criterion of Schwarz for an unknown noise), so each sum has a weight. The formula has
+the terms of all that have much weight, as far as they have at most four together, and is fitted
+anew: where two sums are as good, both may be needed. The band holds most of all rivals.
 
 At a break, such as the end of a cache, a term may begin: ``f[2]*n*above(n, 8192)``. It is one of
 the terms to choose from, and less usual than the others.
@@ -49,8 +49,8 @@ _BEAM = 40
 here has another formula."""
 _MUCH = 0.1
 """Weight from which on a sum is about as good as the best."""
-_LEFT_OUT = 0.1
-"""How much the squares of errors of predictions count, beside those of the misfit."""
+_TERM = 2.0
+"""By what score a sum loses for each term: there are dozens to choose it from."""
 _STEEP = 8.0
 """By what score a sum loses that grows by one power more beyond the sizes than among them: what
 bends only there was not seen."""
@@ -60,8 +60,7 @@ number to which the bands are calibrated, on published, measured and simulated t
 _MOST_PER_DOUBLING = 0.25
 """By how much it grows at most: what more noise hides is in the hull of the rivals."""
 _BREAK_NOISE = 0.05
-"""A formula of the user that leaves less noise has no break; and what is not predicted, since no
-smaller measurement shows it, counts as this."""
+"""A formula of the user that leaves less noise has no break."""
 _BREAK = 6.0
 """By what score a formula of the user with a break has to be better."""
 _BEGINS = 4.0
@@ -221,7 +220,6 @@ class _Search:
         self._norm = np.linalg.norm(relative, axis=0)
         self._relative = relative / self._norm
         self._unusual = np.array([term.unusual for term in terms])
-        self._folds = list(_folds(values, len(times)))
         self._beyond = [
             [_row(terms, values, name, factor) / self._norm for factor in (1.0, 1.1, 8.0, 8.8)]
             for name, array in values.items()
@@ -279,30 +277,15 @@ class _Search:
         measurements, count = len(self._relative), sums.shape[1]
         errors = 1 - np.einsum("mk,nmk->mn", factors, self._relative[:, sums])
         squares = (errors**2).sum(axis=1)
-        left_out = np.zeros(len(sums))
-        for kept in self._folds:
-            left_out += self._left_out(sums, kept)
         freedom = measurements - count + 1
-        known = squares + _LEAST_NOISE**2
-        scores: Vector = freedom * np.log((known + _LEFT_OUT * left_out) / freedom)
-        scores += count + self._unusual[sums].sum(axis=1)
+        scores: Vector = freedom * np.log((squares + _LEAST_NOISE**2) / freedom)
+        scores += _TERM * count + self._unusual[sums].sum(axis=1)
         for rows in self._beyond:
             sums_at = ((factors * row[sums]).sum(axis=1) for row in rows)
             here, near, far, farther = (np.log(np.maximum(each, 1e-300)) for each in sums_at)
             bend = (farther - far) - np.maximum(near - here, math.log(1.1))
             scores += _STEEP * np.maximum(bend / math.log(1.1), 0)
         return scores
-
-    def _left_out(self, sums: NDArray[np.intp], kept: NDArray[np.bool_]) -> Vector:
-        """Return the mean squares of the errors with which a part predicts the other."""
-        if kept.sum() <= sums.shape[1]:
-            return np.full(len(sums), _BREAK_NOISE**2)
-        factors = _solve(self._relative[kept], sums).clip(min=0)
-        found = np.einsum("mk,nmk->mn", factors, self._relative[~kept][:, sums])
-        squares = (np.log(np.maximum(found, 1e-9)) ** 2).mean(axis=1)
-        # Where a term begins above all that is kept, nothing could have told it before.
-        begun = self._relative[kept][:, sums].any(axis=0).all(axis=1)
-        return np.where(begun, squares, _BREAK_NOISE**2)
 
 
 def _solve(relative: Vector, sums: NDArray[np.intp]) -> Vector:
@@ -312,21 +295,6 @@ def _solve(relative: Vector, sums: NDArray[np.intp]) -> Vector:
     matrix = matrix + 1e-13 * np.eye(sums.shape[1])  # two terms may be equal at these points
     found = np.linalg.solve(matrix, ones[sums][..., None])[..., 0]
     return np.where(np.isfinite(found), found, 0.0)
-
-
-def _folds(values: Values, count: int) -> Iterator[NDArray[np.bool_]]:
-    """Yield the measurements without those of the largest values of each variable, and of all."""
-    every = np.ones(count, bool)
-    parts = 0
-    for array in values.values():
-        distinct = np.unique(array)
-        for place in (1, 2)[: max((len(distinct) - 2) // 2, 0)]:
-            yield array < distinct[-place]
-        if len(distinct) > 3:
-            every &= array < distinct[-1]
-            parts += 1
-    if parts > 1 and every.sum() > 2:
-        yield every
 
 
 def _row(terms: Sequence[Term], values: Values, name: str, factor: float) -> Vector:

@@ -100,18 +100,11 @@ class TimingModel:
             f"{name} is {value:g} in all measurements: how the time depends on it is not known"
             for name, value in self.timings.constant.items()
         ]
-        found += [
+        return found + [
             f"{name} varies and is not in the formula"
             for name in self.timings.varied
             if name not in used
         ]
-        few = [name for name in used if len(np.unique(self.timings.values[name])) < 4]
-        found += [
-            f"{name} has fewer than 4 values: no prediction from smaller values could be tried"
-            for name in few
-            if name in self.timings.varied
-        ]
-        return found
 
     def as_json(self, points: Sequence[Predicted] = ()) -> dict[str, Any]:
         """Return everything in values of JSON and arrays.
