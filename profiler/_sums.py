@@ -6,11 +6,9 @@ end. Each node, edge and path of the call graph is such a set.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsplib.profiler import limits
 from bsplib.profiler._arrays import Bools, Floats, Ints, Rows
@@ -22,12 +20,17 @@ from bsplib.profiler._numbering import (
     ranked,
     starts,
 )
-from bsplib.profiler.costs import METRICS, by_superstep, group_columns, record_costs
-from bsplib.profiler.summary import Cost, Summary
-from bsplib.profiler.window import RunWindow
-from bsplib.recording.records import Run
+from bsplib.profiler.costs import METRICS, Cost, Summary, by_superstep, group_columns, record_costs
 from bsplib.recording.tables import Columns
 from bsplib.sync_kinds import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
+    from bsplib.profiler.window import RunWindow
+    from bsplib.recording.records import Run
 
 # -- the records of a run, summed up in cells: a cell is what one superstep has of one origin -----
 #

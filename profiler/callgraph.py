@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import networkx
 import numpy as np
 
+from bsplib.profiler.costs import Cost, Summary
 from bsplib.profiler.lines import is_comprehension
-from bsplib.profiler.summary import Cost, Summary
 from bsplib.profiler.survey import survey
 from bsplib.recording.records import MPI_CALL
 from bsplib.sync_kinds import Kind
@@ -106,6 +106,14 @@ class CallGraph:
         shown = _of_program(self.run.stacks[stack])
         named = [frame.line for frame in shown if not is_comprehension(frame)]
         return [shown[0].line, *named] if len(named) < 2 else named
+
+    def function_of(self, node: Node) -> Node:
+        """Return the function that a cost centre is in; for a function the node itself."""
+        if node.kind == "function":
+            return node
+        callers = [self.graph.nodes[name]["node"] for name in self.graph.predecessors(node.id)]
+        around = [it for it in callers if it.file == node.file and it.line <= node.line] or callers
+        return max(around, key=lambda caller: caller.line, default=node)
 
     def leaves(self) -> list[str]:
         """Return the ids of the cost centres."""

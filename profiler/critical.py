@@ -77,13 +77,8 @@ def score(cost: Cost, path: str) -> float:
     summary = cost[metric]
     imbalance = summary.maximum - summary.average
     relative = imbalance / summary.maximum if summary.maximum else 0.0
-    scores = {
-        "abs": summary.maximum,
-        "imb": imbalance,
-        "rel": relative,
-        "weighted": imbalance * relative,
-    }
-    return scores[measure]
+    scores = summary.maximum, imbalance, relative, imbalance * relative
+    return scores[MEASURES.index(measure)]
 
 
 def shades(callgraph: CallGraph, path: str) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Texts for costs and names; all functions are pure."""
+"""Texts for costs, names, hosts and titles; all functions are pure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import shlex
 import unicodedata
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bsplib.profiler.survey import elapsed_s, waiting_ns
 from bsplib.visible import visible as visible  # noqa: PLC0414  # part of this module, for its users
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bsplib.profiler._arrays import Ints
     from bsplib.profiler.callgraph import Node, Summary
     from bsplib.recording.records import Run
+
 
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 MOST_COLUMNS = 60
@@ -155,3 +161,99 @@ def _short(number: float) -> str:
     """Return a number with three digits, or with all its digits before the point."""
     decimals = 2 if _three_digits(number) < 10 else 1 if _three_digits(number) < 100 else 0
     return f"{number:.{decimals}f}"
+
+
+# -- hosts, the names of processes with them, and titles -------------------------------------------
+
+
+def hosts_of(run: Run) -> tuple[str, ...]:
+    """Return the name of the host of each process, by pid.
+
+    Returns:
+        Names that are safe to show; empty where the trace does not name several hosts.
+    """
+    hosts = _named(run)
+    return tuple(visible(host[:MOST_COLUMNS]) for host in hosts) if len(set(hosts)) > 1 else ()
+
+
+def host_numbers(run: Run) -> Ints | None:
+    """Return a number for the host of each process, by pid; None if the trace names no hosts."""
+    hosts = _named(run)
+    if not hosts:
+        return None
+    return np.unique(hosts, return_inverse=True)[1].astype(np.int64)
+
+
+def _named(run: Run) -> list[str]:
+    """Return the hosts that the trace names by pid; empty if it names none, or not for all."""
+    hosts = run.meta.get("hosts")
+    if not isinstance(hosts, list) or len(hosts) != run.nprocs:
+        return []
+    return hosts if all(isinstance(host, str) for host in hosts) else []
+
+
+def host_names(run: Run) -> str:
+    """Return the host of a run, or its hosts: ``a``, ``a, b`` or ``12 hosts``."""
+    hosts = hosts_of(run)
+    return _listed(hosts) if hosts else said(run, "host")
+
+
+def where(run: Run) -> str:
+    """Return on which hosts a run was, and how far their clocks may be apart.
+
+    Returns:
+        Such as ``on 2 hosts (a, b) whose clocks agree within 12.0 µs``; empty where the trace
+        does not name several hosts.
+    """
+    hosts = dict.fromkeys(hosts_of(run))
+    if not hosts:
+        return ""
+    shown = f" ({', '.join(hosts)})" if len(hosts) <= MOST_NAMED else ""
+    return f"on {len(hosts)} hosts{shown}{_agreement(run)}"
+
+
+def _listed(hosts: Iterable[str]) -> str:
+    names = list(dict.fromkeys(hosts))
+    return ", ".join(names) if len(names) <= MOST_NAMED else f"{len(names)} hosts"
+
+
+def _agreement(run: Run) -> str:
+    bounds = run.meta.get("clock_bounds_s")
+    values = list(bounds.values()) if isinstance(bounds, dict) else []
+    numbers = [value for value in values if isinstance(value, int | float)]
+    # Two hosts, each off by its bound from the clock of process 0, are apart by both.
+    apart = max(0, sum(sorted(numbers)[-2:]))
+    return f" whose clocks agree within {seconds(apart)}" if numbers else ""
+
+
+def processes_named(run: Run, pids: Sequence[int]) -> str:
+    """Return the names of some processes, such as ``processes 4 to 7 (node2)``.
+
+    Args:
+        run: the run; where it was on several hosts, those of the processes are named.
+        pids: at least one, in rising order.
+    """
+    hosts = hosts_of(run)
+    return (
+        f"{_numbered(pids)} ({_listed(hosts[pid] for pid in pids)})" if hosts else _numbered(pids)
+    )
+
+
+def _numbered(pids: Sequence[int]) -> str:
+    if len(pids) == 1:
+        return f"process {pids[0]}"
+    if list(pids) == list(range(pids[0], pids[-1] + 1)):
+        return f"processes {pids[0]} to {pids[-1]}"
+    shown = ", ".join(map(str, pids[:MOST_NAMED]))
+    return f"processes {shown}" + (", ..." if len(pids) > MOST_NAMED else "")
+
+
+TITLE_COLUMNS = 100
+"""The middle of a longer title, with long arguments, is left out; a longer sentence is broken."""
+
+
+def title_lines(run: Run) -> list[str]:
+    """Return the program with its arguments; then how, where and when it ran."""
+    where = [f"host {host_names(run)}"] if run.meta.get("host") else []
+    when = [f"started {said(run, 'started')}"] if run.meta.get("started") else []
+    return [program(run, TITLE_COLUMNS), ", ".join([circumstances(run), *where, *when])]

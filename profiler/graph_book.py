@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.loss import Loss
 
+_LOSS_S = attrgetter("loss_s")
 MOST_OF_FUNCTIONS = 0.7
 """A function is at most so red, so that the cost centre that loses most is the reddest node."""
 
@@ -93,24 +95,19 @@ class GraphBook:
         """Return the ids of the nodes with the greatest loss; empty if nothing is lost."""
         return [node for node, _ in self.steps(lambda time: time.loss_ns)]
 
-    @property
-    def full_s(self) -> float:
-        """The loss that is shown as red; see :meth:`full_of`."""
-        return self.full_of(_loss_s)
-
-    def full_of(self, amount: Callable[[Time], float]) -> float:
+    def full_of(self, amount: Callable[[Time], float] = _LOSS_S) -> float:
         """Return the seconds that are shown as red: the most of a cost centre.
 
         They are at least ``BALANCED_SHARE`` of the time in ``main``, so that a run that loses
         little is pale.
 
         Args:
-            amount: which seconds of a time.
+            amount: which seconds of a time; default: the loss.
         """
         greatest = max((amount(self.nodes[leaf]) for leaf in self.callgraph.leaves()), default=0.0)
         return max(greatest, BALANCED_SHARE * self.main.time_s)
 
-    def shades(self, amount: Callable[[Time], float] | None = None) -> dict[str, float]:
+    def shades(self, amount: Callable[[Time], float] = _LOSS_S) -> dict[str, float]:
         """Return how red each node is: the square root of its part of :meth:`full_of`.
 
         A function is as red as the reddest cost centre below it, at most ``0.7`` of the scale.
@@ -121,7 +118,6 @@ class GraphBook:
         Returns:
             By node id, 0 (white) to 1 (red).
         """
-        amount = amount or _loss_s
         full_s, leaves = self.full_of(amount) or 1.0, self.callgraph.leaves()
         shades = {leaf: math.sqrt(amount(self.nodes[leaf]) / full_s) for leaf in leaves}
         below = [shades.get(chain[-1], 0.0) for chain in self.callgraph.origins]
@@ -148,10 +144,6 @@ class GraphBook:
     @cached_property
     def _verdict(self) -> Verdict:
         return judge(self.callgraph, self.book, self.losses)
-
-
-def _loss_s(time: Time) -> float:
-    return time.loss_s
 
 
 def book_graph(callgraph: CallGraph, rates: Rates | None = None) -> GraphBook:

@@ -38,8 +38,8 @@ from bsplib.profiler.loss_lines import (
 )
 from bsplib.profiler.mends import LossRows
 from bsplib.profiler.mpi_words import end_with_messages, late_of, waits_for
-from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.survey import FEW_BYTES, survey
+from bsplib.profiler.system_time import page_faults
 from bsplib.profiler.verdict import tell
 from bsplib.profiler.whatif import Replay
 from bsplib.sync_kinds import Kind

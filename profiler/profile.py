@@ -6,7 +6,6 @@ kept. The tables are pandas DataFrames (extra ``notebook``); nothing else needs 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -27,6 +26,8 @@ from bsplib.profiler.survey import elapsed_s
 from bsplib.profiler.tables import plain_graph
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import networkx
     import pandas
 
@@ -250,9 +251,10 @@ class RunProfile:
             ValueError: there is no such path.
             LayoutError: no layout was found in time.
         """
-        from bsplib.profiler.drawing.picture import svg  # noqa: PLC0415  # few programs draw
+        from bsplib.profiler.drawing.picture import drawing, drawn_as_svg  # noqa: PLC0415  # few draw
+        from bsplib.profiler.drawing.view import view_of  # noqa: PLC0415
 
-        return Picture(svg(self.callgraph, name, book=self._book))
+        return Picture(drawn_as_svg(drawing(self.callgraph, view_of(name, self._book))))
 
     def __repr__(self) -> str:
         there = f", as on {self.chosen.source}" if self.chosen else ""

@@ -1,13 +1,14 @@
 """The row of a node: what was measured of it and what is booked at it.
 
 Reports, tables, pages, comparisons and tests read the same rows by the names of ``QUANTITIES`` and
-``COLUMNS``, so that each number has one function that says it.
+``COLUMNS``, so that each number has one function that says it. A report shows some of the rows, in
+an order (``RowChoice``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bsplib.profiler import format as fmt
@@ -16,7 +17,7 @@ from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import METRIC_TITLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from bsplib.profiler.book import Time
     from bsplib.profiler.callgraph import Cost, Node
@@ -32,6 +33,8 @@ class Row:
     """What was measured."""
     time: Time
     """What is booked there."""
+    function: Node
+    """The function that a cost centre is in; the node itself if it is a function."""
 
     @property
     def supersteps(self) -> int:
@@ -77,15 +80,16 @@ class Row:
 
 def row_of(book: GraphBook, name: str) -> Row:
     """Return the row of a node, by its id."""
-    node = book.callgraph.graph.nodes[name]
-    return Row(node["node"], node["cost"], book.nodes[name])
+    found = book.callgraph.graph.nodes[name]
+    node = found["node"]
+    return Row(node, found["cost"], book.nodes[name], book.callgraph.function_of(node))
 
 
 def row_of_call(book: GraphBook, caller: str, callee: str, *, of_caller: bool = False) -> Row:
     """Return the part of a node that came through a caller; on demand as a row of the caller."""
     graph, call = book.callgraph.graph, (caller, callee)
     node = graph.nodes[caller if of_caller else callee]["node"]
-    return Row(node, graph.edges[call]["cost"], book.edges[call])
+    return Row(node, graph.edges[call]["cost"], book.edges[call], book.callgraph.function_of(node))
 
 
 class Quantity(NamedTuple):
@@ -155,3 +159,62 @@ COLUMNS: dict[str, Callable[[Row], Any]] = {
     **{f"{name}_s": _booked(amount) for name, amount in AMOUNTS.items()},
 }
 """The numbers of a row in tables and files, by name, with the unit at its end."""
+
+
+# -- which nodes a report shows, in which order ----------------------------------------------------
+
+
+TREE = "tree"
+"""Order of the call tree: each node under its nearest caller."""
+SORTS = ("loss", "time", *METRICS, "supersteps", "name", TREE)
+"""The orders of rows: by greatest loss, time, maximum of a metric or supersteps; by name."""
+
+MOST_ROWS = 40
+"""Rows that are shown unless a user asks for more."""
+
+
+@dataclass(frozen=True)
+class RowChoice:
+    """Which nodes are shown, and in which order."""
+
+    sort: str = "loss"
+    """One of ``SORTS``."""
+    top: int | None = None
+    """Greatest number of rows; None: all."""
+    depth: int | None = None
+    """Greatest number of calls from ``main`` to a node; None: any."""
+
+    def __post_init__(self) -> None:
+        if self.sort not in SORTS:
+            raise ValueError(f"no order is called {self.sort!r}; they are {', '.join(SORTS)}")
+
+    @property
+    def column(self) -> str:
+        """The quantity that matters most in this order."""
+        return "loss" if self.sort in {"name", TREE} else self.sort
+
+    def ordered(self, rows: Iterable[Row]) -> list[Row]:
+        """Return rows in the order; of equals the first comes first."""
+        if self.sort == TREE:
+            return list(rows)
+        if self.sort == "name":
+            return sorted(rows, key=lambda row: row.node.name)
+        return sorted(rows, key=itemgetter(self.sort), reverse=True)
+
+
+def choose(book: GraphBook, choice: RowChoice) -> tuple[list[Row], list[Row]]:
+    """Return the rows to show, in order, and the others; of equals, those near ``main`` first."""
+    depths = book.callgraph.depths()
+    rows = [row for row in (row_of(book, name) for name in depths) if not _is_empty_end(row)]
+    deepest = max(depths.values()) if choice.depth is None else choice.depth
+    near = [row for row in rows if depths[row.node.id] <= deepest]
+    if choice.sort != TREE:
+        near.sort(key=lambda row: depths[row.node.id])
+    chosen = choice.ordered(near)[: choice.top]
+    shown = {row.node.id for row in chosen}
+    return chosen, [row for row in rows if row.node.id not in shown]
+
+
+def _is_empty_end(row: Row) -> bool:
+    """Tell whether a row is the end of ``main``, and nothing was done there."""
+    return row.node.sync == "end" and not any(row[metric] for metric in METRICS)

@@ -14,10 +14,10 @@ import numpy as np
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import METRICS, by_superstep, group_columns, record_costs
-from bsplib.profiler.hosts import host_names, hosts_of
-from bsplib.profiler.page_faults import KINDS, page_faults
+from bsplib.profiler.format import host_names, hosts_of
 from bsplib.profiler.rows import COLUMNS, MEASURES, METRIC_UNITS, row_of, row_of_call
 from bsplib.profiler.survey import elapsed_s
+from bsplib.profiler.system_time import KINDS, page_faults
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from bsplib.profiler.costs import (
     record_around,
     spent_ns,
 )
-from bsplib.profiler.hosts import host_numbers
-from bsplib.recording.records import Run
+from bsplib.profiler.format import host_numbers
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler._arrays import Floats, Ints, Rows
+    from bsplib.recording.records import Run
 
 
 class Step(NamedTuple):

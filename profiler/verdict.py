@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bsplib.profiler import format as fmt
 from bsplib.profiler import kinds, mends
 from bsplib.profiler.account import TITLES
-from bsplib.profiler.hosts import processes_named
+from bsplib.profiler.format import processes_named
 from bsplib.profiler.kinds import LEAST_TOLD, MOST
 from bsplib.profiler.lines import LinePlace
 from bsplib.profiler.loss import LEAST_SHARE, Loss, in_main_ns, least_ns, on_core_ns

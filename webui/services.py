@@ -18,16 +18,16 @@ from bsplib.profiler.book import LOST
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import PATHS, critical_path
-from bsplib.profiler.drawing import shown_nodes
 from bsplib.profiler.drawing.graphviz import LayoutError
-from bsplib.profiler.executed import executed_below
+from bsplib.profiler.drawing.picture import chosen_nodes, links_between
+from bsplib.profiler.format import hosts_of
 from bsplib.profiler.graph_book import book_graph
-from bsplib.profiler.hosts import hosts_of
-from bsplib.profiler.other_time import own_threads_sentence, steal_sentence
+from bsplib.profiler.lines import executed_below
 from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.profiler.rows import AMOUNTS
 from bsplib.profiler.sources import read_sources
 from bsplib.profiler.survey import elapsed_s, root_count
+from bsplib.profiler.system_time import own_threads_sentence, steal_sentence
 from bsplib.webui.layout import DrawnLink, box_width, layouts
 from bsplib.webui.machines import describe_machines
 
@@ -472,7 +472,7 @@ def first_shown(book: GraphBook) -> list[str]:
     always = {callgraph.root, *book.path()}
     for path in PATHS:
         always.update(critical_path(callgraph, path))
-    chosen = shown_nodes.chosen(graph, ranks, always)
+    chosen = chosen_nodes(graph, ranks, always)
     return [name for name in chosen if name in always or not _is_idle_end(book, name)]
 
 
@@ -493,5 +493,5 @@ def links(graph: networkx.DiGraph, names: Collection[str]) -> list[DrawnLink]:
     edges = {edge: position for position, edge in enumerate(graph.edges)}
     return [
         DrawnLink(number[caller], number[callee], edges.get((caller, callee)))
-        for caller, callee in shown_nodes.links(graph, names)
+        for caller, callee in links_between(graph, names)
     ]

@@ -16,10 +16,10 @@ from bsplib.apps.sql.generate import Generator
 from bsplib.apps.sql.plan import STAGES
 from bsplib.apps.sql.program import main
 from bsplib.machine import Machine
+from bsplib.profiler.costs import Summary
 from bsplib.profiler.critical import score
 from bsplib.profiler.models.prediction import Prediction, predict
 from bsplib.profiler.prices import choose_prices
-from bsplib.profiler.summary import Summary
 from bsplib.recording.trace import read_trace
 
 STORY_SIZE = 1_200_000

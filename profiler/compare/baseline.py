@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bsplib.output_file import OutputKind
 from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.compare.matching import call_at, owner
+from bsplib.profiler.compare.matching import call_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -124,7 +124,7 @@ def _keys(callgraph: CallGraph) -> Iterator[tuple[str, str]]:
 
 
 def _key(callgraph: CallGraph, node: Node) -> str:
-    function = owner(callgraph, node)
+    function = callgraph.function_of(node)
     name = f"{posixpath.basename(function.file)}: {function.name}"
     if node.kind == "function":
         return name

@@ -1,7 +1,11 @@
-"""Two runs, node by node: what each cost before and after; which runs of two traces these are."""
+"""Two runs, node by node: what each cost before and after, in numbers and in words.
+
+Also which runs of two traces are compared.
+"""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,16 +13,17 @@ from typing import TYPE_CHECKING
 
 from bsplib.errors import UsageError
 from bsplib.profiler import format as fmt
-from bsplib.profiler.compare.matching import match, owner
+from bsplib.profiler.compare.matching import call_at, match
 from bsplib.profiler.compare.verdict import verdict
 from bsplib.profiler.efficiency import computation_scaling
 from bsplib.profiler.named import named
 from bsplib.profiler.profile import RunProfile
-from bsplib.profiler.rows import QUANTITIES, row_of
+from bsplib.profiler.rows import EXACT, QUANTITIES, row_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bsplib.machine import Machine
-    from bsplib.profiler.callgraph import Node
     from bsplib.profiler.efficiency import ComputationScaling
     from bsplib.profiler.graph_book import GraphBook
     from bsplib.profiler.rows import Row
@@ -30,25 +35,11 @@ STATUS_MARKS = {"same": " ", "moved": "↷", "new": "+", "vanished": "-"}
 
 
 @dataclass(frozen=True)
-class Side:
-    """A node in one of the two runs."""
-
-    row: Row
-    function: Node
-    """The function that a cost centre is in; the node itself if it is a function."""
-
-    @property
-    def node(self) -> Node:
-        """The node."""
-        return self.row.node
-
-
-@dataclass(frozen=True)
 class Compared:
     """A node of the first run, of the second, or of both."""
 
-    before: Side | None
-    after: Side | None
+    before: Row | None
+    after: Row | None
 
     @property
     def status(self) -> str:
@@ -58,7 +49,7 @@ class Compared:
         return "same" if _place(self.before) == _place(self.after) else "moved"
 
     @property
-    def known(self) -> Side:
+    def known(self) -> Row:
         """The node after, or before where it vanished."""
         known = self.after or self.before
         assert known is not None
@@ -67,8 +58,8 @@ class Compared:
     def values(self, quantity: str) -> tuple[float | None, float | None]:
         """Return a quantity before and after; None where there was no such node."""
         return (
-            None if self.before is None else self.before.row[quantity],
-            None if self.after is None else self.after.row[quantity],
+            None if self.before is None else self.before[quantity],
+            None if self.after is None else self.after[quantity],
         )
 
     def change(self, quantity: str) -> float:
@@ -125,18 +116,17 @@ def compare(before: GraphBook, after: GraphBook) -> Comparison:
         after: the second run.
     """
     pairs = match(before.callgraph, after.callgraph)
-    nodes = tuple(Compared(_side(before, old), _side(after, new)) for old, new in pairs)
+    nodes = tuple(
+        Compared(
+            None if old is None else row_of(before, old),
+            None if new is None else row_of(after, new),
+        )
+        for old, new in pairs
+    )
     return Comparison(before, after, nodes)
 
 
-def _side(book: GraphBook, name: str | None) -> Side | None:
-    if name is None:
-        return None
-    row = row_of(book, name)
-    return Side(row, owner(book.callgraph, row.node))
-
-
-def _place(side: Side) -> tuple[str, str, int]:
+def _place(side: Row) -> tuple[str, str, int]:
     """Return what a node that did not move keeps: a function may begin at another line."""
     node = side.node
     line = node.line if node.kind == "cost_centre" else 0
@@ -259,3 +249,97 @@ def pairs_by_order(before: int, after: int) -> list[tuple[int, int]]:
     if before == after:
         return [(position, position) for position in range(before)]
     return [(before - 1, after - 1)] if before and after else []
+
+
+# -- names and values of compared nodes, for terminals and sentences -------------------------------
+
+
+MORE, LESS = "▲", "▼"
+"""Marks of a value that is greater, and of one that is less, after."""
+
+
+def label(node: Compared) -> str:
+    """Return the name of a node, with what it was called before where it moved.
+
+    Args:
+        node: a function, such as ``Solver.step``, or a cost centre, such as
+            ``solve · mg.py line 31 → 33 · allreduce``.
+    """
+    if node.known.node.kind == "function":
+        return _function(_sides(node))
+    parts = [_parts(side) for side in _sides(node)]
+    return _joined(parts)
+
+
+def short_label(node: Compared) -> str:
+    """Return the name of a cost centre without that of its function, where it has one.
+
+    Args:
+        node: a cost centre, such as ``line 31 → 33 · allreduce``; one that moved to another
+            function is named with both.
+    """
+    sides = _sides(node)
+    if len({side.function.name for side in sides}) > 1 or len({_file(side) for side in sides}) > 1:
+        return label(node)
+    return _joined([(f"line {side.node.line}", _call(side)) for side in sides])
+
+
+def values(node: Compared, quantity: str) -> str:
+    """Return a quantity before and after, such as ``1.12 s ▼ 0.98 s``; once if it is equal.
+
+    A change too small for the digits that are shown has a mark only where the quantity
+    repeats exactly, as h does.
+
+    Args:
+        node: a node.
+        quantity: one of ``QUANTITIES``.
+    """
+    text = QUANTITIES[quantity].text
+    before, after = node.values(quantity)
+    if before is None or after is None:
+        return text(after if before is None else before)  # type: ignore[arg-type]  # one is known
+    if before == after or (text(before) == text(after) and quantity not in EXACT):
+        return text(after)
+    mark = MORE if after > before else LESS
+    return f"{text(before)} {mark}" + (f" {text(after)}" if text(before) != text(after) else "")
+
+
+def _sides(node: Compared) -> list[Row]:
+    return [side for side in (node.before, node.after) if side is not None]
+
+
+def _function(sides: list[Row]) -> str:
+    """Return the name of a function, with its file where that changed."""
+    name = _changed([fmt.visible(side.node.name) for side in sides])
+    file = _changed([_file(side) for side in sides])
+    return f"{name} ({file})" if len({_file(side) for side in sides}) > 1 else name
+
+
+def _parts(side: Row) -> tuple[str, str, str]:
+    """Return function, line and call of a cost centre."""
+    line = f"{_file(side)} line {side.node.line}"
+    return fmt.visible(side.function.name), line, _call(side)
+
+
+def _call(side: Row) -> str:
+    """Return what a cost centre calls, and how it ends a superstep if not by sync."""
+    kind = "" if side.node.sync == "sync" else side.node.sync
+    return " ".join(filter(None, (fmt.visible(call_at(side.node)), kind)))
+
+
+def _joined(sides: Sequence[tuple[str, ...]]) -> str:
+    parts = zip(*sides, strict=True)
+    return " · ".join(filter(None, (_changed(list(part)) for part in parts)))
+
+
+def _file(side: Row) -> str:
+    return fmt.visible(posixpath.basename(side.node.file))
+
+
+def _changed(texts: list[str]) -> str:
+    """Return a text before and after, without the words that both begin with; once if equal."""
+    first, *others = texts
+    if not others or others[0] == first:
+        return first
+    head, _, tail = others[0].rpartition(" ")
+    return f"{first} → {tail if head and first.startswith(f'{head} ') else others[0]}"

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bsplib.errors import UsageError
-from bsplib.profiler.compare.node_texts import label
+from bsplib.profiler.compare.comparison import label
 from bsplib.profiler.named import named
 from bsplib.profiler.rows import QUANTITIES, Quantity
 

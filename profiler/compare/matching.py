@@ -54,21 +54,6 @@ def match(before: CallGraph, after: CallGraph) -> list[tuple[str | None, str | N
     ]
 
 
-def owner(callgraph: CallGraph, node: Node) -> Node:
-    """Return the function that a cost centre is in; for a function the node itself.
-
-    Args:
-        callgraph: the graph of the node.
-        node: one of its nodes.
-    """
-    if node.kind == "function":
-        return node
-    nodes = callgraph.graph.nodes
-    callers = [nodes[caller]["node"] for caller in callgraph.graph.predecessors(node.id)]
-    around = [it for it in callers if it.file == node.file and it.line <= node.line] or callers
-    return max(around, key=lambda caller: caller.line, default=node)
-
-
 def call_at(node: Node) -> str:
     """Return what a cost centre calls, such as ``allreduce``; empty where it calls sync.
 
@@ -124,7 +109,7 @@ def _cost_centres(callgraph: CallGraph, before: dict[str, str], side: str) -> li
     """Return the cost centres; ``before`` has the ids of matched functions in the first run."""
     items = []
     for node in _nodes(callgraph, "cost_centre"):
-        function = owner(callgraph, node)
+        function = callgraph.function_of(node)
         key = before.get(function.id) or (side, function.id)
         items.append(_MatchedNode(node, node.line - function.line, key))
     return items

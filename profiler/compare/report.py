@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from bsplib.profiler.compare.comparison import STATUS_MARKS, compare_traces
+from bsplib.profiler.compare.comparison import (
+    LESS,
+    MORE,
+    STATUS_MARKS,
+    compare_traces,
+    label,
+    short_label,
+    values,
+)
 from bsplib.profiler.compare.limits import parse, violations
-from bsplib.profiler.compare.node_texts import LESS, MORE, label, short_label, values
 from bsplib.profiler.compare.verdict import differences, verdict
 from bsplib.profiler.report.lines import (
     Name,
@@ -27,7 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from bsplib.console import Console
-    from bsplib.profiler.compare.comparison import Compared, Comparison, Side
+    from bsplib.profiler.compare.comparison import Compared, Comparison
+    from bsplib.profiler.rows import Row
     from bsplib.recording.records import Trace
 
 
@@ -229,12 +237,12 @@ def _node(node: Compared, functions: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def _side(side: Side | None) -> dict[str, Any] | None:
+def _side(side: Row | None) -> dict[str, Any] | None:
     if side is None:
         return None
     node = side.node
     names = {"name": node.name, "function": side.function.name, "file": node.file}
     place = {"id": node.id, "line": node.line, "sync": node.sync}
-    numbers = {name: side.row[name] for name in QUANTITIES}
+    numbers = {name: side[name] for name in QUANTITIES}
     exact = {name: int(numbers[name]) for name in EXACT}
     return {name: visible(text) for name, text in names.items()} | place | numbers | exact

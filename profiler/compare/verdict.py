@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.hosts import host_names, processes_named
+from bsplib.profiler.format import host_names, processes_named
 from bsplib.profiler.kinds import LEAST_TOLD, ROTATING
 
 if TYPE_CHECKING:

@@ -20,22 +20,22 @@ import networkx
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.critical import METRIC_TITLES
-from bsplib.profiler.drawing import shown_nodes
 from bsplib.profiler.drawing.graphviz import LayoutError, NoDotError, run_dot
-from bsplib.profiler.drawing.shown_nodes import MOST_SHOWN
-from bsplib.profiler.drawing.view import DEFAULT, view_of
-from bsplib.profiler.hosts import TITLE_COLUMNS, title_lines
+from bsplib.profiler.format import TITLE_COLUMNS, title_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    import networkx
 
     from bsplib.profiler.callgraph import CallGraph, Cost, Node
     from bsplib.profiler.drawing.view import View
-    from bsplib.profiler.graph_book import GraphBook
 
 
 NAME_COLUMNS = 40
 """The middle of a wider name is left out."""
+MOST_SHOWN = 80
+"""Number of nodes that can be read on a screen or on a page."""
 MOST_DRAWN = 2000
 """Greatest number of nodes of a picture: dot would take minutes for more."""
 
@@ -81,7 +81,7 @@ class Drawing(NamedTuple):
     """Callers and callees; dashed where the call leads through nodes that are not drawn."""
 
 
-def drawing(callgraph: CallGraph, view: View, most: int = shown_nodes.MOST_SHOWN) -> Drawing:
+def drawing(callgraph: CallGraph, view: View, most: int = MOST_SHOWN) -> Drawing:
     """Choose what a picture shows: the critical path, and the nodes with the greatest scores.
 
     If dot would need minutes for the edges between these, and nobody could follow them, fewer
@@ -94,8 +94,8 @@ def drawing(callgraph: CallGraph, view: View, most: int = shown_nodes.MOST_SHOWN
     """
     always = {callgraph.root, *view.chain}
     while True:
-        names = shown_nodes.chosen(callgraph.graph, view.ranks, always, most)
-        links = shown_nodes.links(callgraph.graph, names)
+        names = chosen_nodes(callgraph.graph, view.ranks, always, most)
+        links = links_between(callgraph.graph, names)
         if len(links) <= MOST_LINES + 2 * len(names) or most <= len(always):
             return Drawing(callgraph, view, names, links)
         most //= 2
@@ -104,6 +104,58 @@ def drawing(callgraph: CallGraph, view: View, most: int = shown_nodes.MOST_SHOWN
 def uncut(callgraph: CallGraph, view: View) -> Drawing:
     """Return a picture of all nodes and edges, which dot may be unable to draw."""
     return Drawing(callgraph, view, list(callgraph.graph), list(callgraph.graph.edges))
+
+
+def chosen_nodes(
+    graph: networkx.DiGraph,
+    ranks: Mapping[str, tuple[float, ...]],
+    always: Iterable[str],
+    most: int = MOST_SHOWN,
+) -> list[str]:
+    """Return the nodes that matter most, in the order of the graph.
+
+    Args:
+        graph: the call graph.
+        ranks: by node id, what to compare; the greatest are chosen.
+        always: ids of nodes that are chosen in any case, such as those of a critical path.
+        most: how many nodes to choose; more only if ``always`` has more.
+    """
+    kept = set(always)
+    for name in sorted(graph, key=ranks.__getitem__, reverse=True):
+        if len(kept) >= most:
+            break
+        kept.add(name)
+    return [name for name in graph if name in kept]
+
+
+def links_between(graph: networkx.DiGraph, shown: Collection[str]) -> list[tuple[str, str]]:
+    """Return the lines between the nodes that are shown: caller and callee.
+
+    A node is linked with each shown node that it calls, directly or through nodes that are
+    not shown: then the graph has no such edge. So a shown node that the root reaches is never
+    without a caller.
+
+    Args:
+        graph: the call graph.
+        shown: ids of the nodes that are shown.
+    """
+    kept = frozenset(shown)
+    return [(caller, callee) for caller in shown for callee in _reached(graph, caller, kept)]
+
+
+def _reached(graph: networkx.DiGraph, caller: str, shown: frozenset[str]) -> Iterator[str]:
+    """Yield each shown node that is called directly or through nodes that are not shown."""
+    seen = {caller}
+    waiting = list(graph.successors(caller))[::-1]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in shown:
+            yield name
+        else:
+            waiting.extend(graph.successors(name))
 
 
 def draw(picture: Drawing, output: str) -> bytes:
@@ -293,33 +345,14 @@ def _luminance(channels: tuple[int, ...]) -> float:
 _SVG = "{http://www.w3.org/2000/svg}"
 
 
-def svg(
-    callgraph: CallGraph,
-    metric: str = DEFAULT,
-    *,
-    most: int = MOST_SHOWN,
-    book: GraphBook | None = None,
-) -> str:
-    """Return the shaded call graph as an SVG element.
+def drawn_as_svg(picture: Drawing) -> str:
+    """Draw a picture as an SVG element, without scripts and links.
 
-    Pointing at a node shows its costs. The element contains no scripts and no links.
-
-    Args:
-        callgraph: the call graph.
-        metric: what the shades stand for, one of ``bsplib.profiler.critical.VIEWS``.
-        most: how many nodes to draw; of a larger graph those that matter most are drawn, and
-            the picture says what was left out.
-        book: the book of the call graph; default: at the rates of the run.
+    Pointing at a node shows its costs, also to those who cannot see it.
 
     Raises:
-        ValueError: there is no such metric.
         LayoutError: dot failed or exceeded its time limit.
     """
-    return drawn_as_svg(drawing(callgraph, view_of(callgraph, metric, book), most))
-
-
-def drawn_as_svg(picture: Drawing) -> str:
-    """Draw a picture, and describe its parts to those who point at them or cannot see them."""
     ElementTree.register_namespace("", _SVG.strip("{}"))
     root = ElementTree.fromstring(draw(picture, "svg"))
     root.set("role", "img")

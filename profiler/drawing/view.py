@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from bsplib.profiler import critical
 from bsplib.profiler import format as fmt
-from bsplib.profiler.graph_book import book_graph
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,20 +57,19 @@ class View:
         return f"{100 * score:.3g}%" if measure == "rel" else fmt.amount(score, metric)
 
 
-def view_of(callgraph: CallGraph, metric: str, book: GraphBook | None = None) -> View:
+def view_of(metric: str, book: GraphBook) -> View:
     """Return a call graph as seen by a metric.
 
     Args:
-        callgraph: the call graph.
         metric: one of ``bsplib.profiler.critical.VIEWS``.
-        book: the book of the call graph; default: at the rates of the run.
+        book: the book of the call graph.
 
     Raises:
         ValueError: there is no such metric.
     """
     if metric == critical.LOSS:
-        return _of_losses(book or book_graph(callgraph))
-    return _of_path(callgraph, metric)
+        return _of_losses(book)
+    return _of_path(book.callgraph, metric)
 
 
 def _of_losses(book: GraphBook) -> View:
@@ -82,7 +80,7 @@ def _of_losses(book: GraphBook) -> View:
         title=LOSS_TITLE,
         scores={name: time.loss_s for name, time in nodes},
         shades=book.shades(),
-        full=book.full_s,
+        full=book.full_of(),
         chain=tuple(book.path()),
         texts={name: _lost(time) for name, time in nodes},
         ranks={name: time.sizes for name, time in nodes},

@@ -26,7 +26,7 @@ from bsplib.profiler.costs import (
     record_around,
     spent_by_phase,
 )
-from bsplib.profiler.hosts import processes_named, title_lines
+from bsplib.profiler.format import processes_named, title_lines
 from bsplib.profiler.limits import check_file
 from bsplib.profiler.window import root_supersteps
 from bsplib.sync_kinds import Kind
@@ -34,7 +34,7 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bsplib.profiler.export.request import Request
+    from bsplib.profiler.export.table import Request
     from bsplib.recording.records import Run
 
     Event = dict[str, Any]

@@ -19,7 +19,7 @@ import numpy as np
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import METRICS, record_costs
-from bsplib.profiler.hosts import title_lines
+from bsplib.profiler.format import title_lines
 from bsplib.profiler.limits import check_file
 from bsplib.profiler.survey import elapsed_s
 from bsplib.sync_kinds import Kind
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bsplib.profiler._arrays import Ints
     from bsplib.profiler.book import Book
     from bsplib.profiler.callgraph import CallGraph, Node
-    from bsplib.profiler.export.request import Request
+    from bsplib.profiler.export.table import Request
     from bsplib.recording.records import Run
 
 

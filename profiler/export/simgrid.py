@@ -31,7 +31,7 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bsplib.profiler.export.request import Request
+    from bsplib.profiler.export.table import Request
     from bsplib.profiler.timeline import Step
 
 Messages = dict[int, list[tuple[int, int]]]

@@ -16,12 +16,12 @@ import numpy as np
 from bsplib.profiler import format as fmt
 from bsplib.profiler.book import LOST
 from bsplib.profiler.costs import PHASES, spent_by_phase
-from bsplib.profiler.hosts import processes_named, title_lines
+from bsplib.profiler.format import processes_named, title_lines
 from bsplib.profiler.limits import check_file
 
 if TYPE_CHECKING:
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.profiler.export.request import Request
+    from bsplib.profiler.export.table import Request
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 

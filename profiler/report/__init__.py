@@ -9,13 +9,13 @@ from rich.cells import cell_len
 from bsplib.profiler import format as fmt
 from bsplib.profiler.critical import TITLES, VIEWS
 from bsplib.profiler.efficiency import scaling_among
-from bsplib.profiler.hosts import where
+from bsplib.profiler.format import where
 from bsplib.profiler.named import find
-from bsplib.profiler.other_time import own_threads_sentence, steal_sentence
 from bsplib.profiler.repeats import gathered
 from bsplib.profiler.report.lines import KEPT_WIDTH, MARK, print_wrapped, wide_console
 from bsplib.profiler.report.nodes import print_nodes, print_places, print_sandwich
-from bsplib.profiler.report.rows import MOST_ROWS, RowChoice
+from bsplib.profiler.rows import MOST_ROWS, RowChoice
+from bsplib.profiler.system_time import own_threads_sentence, steal_sentence
 from bsplib.profiler.verdict import MOST_SENTENCES
 
 if TYPE_CHECKING:

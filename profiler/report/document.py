@@ -9,15 +9,13 @@ from bsplib.profiler import tables
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.critical import LOSS
 from bsplib.profiler.efficiency import scaling_among
-from bsplib.profiler.executed import executed_below
 from bsplib.profiler.limits import check_file
+from bsplib.profiler.lines import executed_below
 from bsplib.profiler.named import find
-from bsplib.profiler.other_time import own_threads_s, steal_s
-from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.repeats import gathered
-from bsplib.profiler.report.rows import RowChoice, choose
-from bsplib.profiler.rows import METRIC_UNITS
+from bsplib.profiler.rows import METRIC_UNITS, RowChoice, choose
 from bsplib.profiler.survey import waiting_ns
+from bsplib.profiler.system_time import own_threads_s, page_faults, steal_s
 from bsplib.profiler.tables import rows
 
 if TYPE_CHECKING:

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.executed import Executed, executed_below
 from bsplib.profiler.kinds import LEAST_TOLD
-from bsplib.profiler.lines import PART_NAMES, PARTS, Line, LineSeconds, lines_of
+from bsplib.profiler.lines import (
+    PART_NAMES,
+    PARTS,
+    Executed,
+    Line,
+    LineSeconds,
+    executed_below,
+    lines_of,
+)
 from bsplib.profiler.report.lines import (
     KEPT_WIDTH,
     MARK,
@@ -19,8 +26,7 @@ from bsplib.profiler.report.lines import (
     print_table,
     print_wrapped,
 )
-from bsplib.profiler.report.rows import TREE, choose
-from bsplib.profiler.rows import QUANTITIES, SHOWN, row_of, row_of_call
+from bsplib.profiler.rows import QUANTITIES, SHOWN, TREE, choose, row_of, row_of_call
 from bsplib.profiler.survey import is_virtual
 
 if TYPE_CHECKING:
@@ -29,8 +35,7 @@ if TYPE_CHECKING:
     from bsplib.console import Console
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.profile import RunProfile
-    from bsplib.profiler.report.rows import RowChoice
-    from bsplib.profiler.rows import Row
+    from bsplib.profiler.rows import Row, RowChoice
 
 
 _KEEP = ("loss", "time", "supersteps", "comp", "h", "comm", "idle")

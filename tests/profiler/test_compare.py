@@ -10,8 +10,13 @@ from rich.console import Console
 
 from bsplib.errors import UsageError
 from bsplib.machine import load_machine
-from bsplib.profiler.compare.comparison import compare_runs, compare_traces, pairs_of
-from bsplib.profiler.compare.node_texts import label, short_label
+from bsplib.profiler.compare.comparison import (
+    compare_runs,
+    compare_traces,
+    label,
+    pairs_of,
+    short_label,
+)
 from bsplib.profiler.compare.report import print_comparison
 from bsplib.profiler.compare.verdict import differences, verdict
 from bsplib.recording.records import Trace

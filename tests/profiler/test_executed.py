@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.executed import executed_below
+from bsplib.profiler.lines import executed_below
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
 from bsplib.recording.records import Doing, Frame, Trace

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from bsplib.profiler import tables
 from bsplib.profiler.callgraph import build
+from bsplib.profiler.format import host_names, processes_named, title_lines, where
 from bsplib.profiler.graph_book import book_graph
-from bsplib.profiler.hosts import host_names, processes_named, title_lines, where
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from bsplib.profiler.next_run import CONFIDENCE, next_run_s
+from bsplib.profiler.repeats import CONFIDENCE, next_run_s
 
 
 def test_the_interval_of_three_times_is_that_of_student():

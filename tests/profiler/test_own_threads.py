@@ -11,10 +11,10 @@ from rich.console import Console
 
 import bsplib
 from bsplib.profiler.graph_book import book_graph
-from bsplib.profiler.other_time import own_threads_s, own_threads_sentence
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document
+from bsplib.profiler.system_time import own_threads_s, own_threads_sentence
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace
 from bsplib.webui.services import describe_verdict

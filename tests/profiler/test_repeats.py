@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.profiler.next_run import next_run_s
 from bsplib.profiler.profile import Profile
-from bsplib.profiler.repeats import gathered
+from bsplib.profiler.repeats import gathered, next_run_s
 from bsplib.recording.records import Doing, Frame, Trace
 from bsplib.tools.cli import main as bsp
 from tests.scripted import sampled

@@ -15,12 +15,10 @@ import bsplib
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.compare.comparison import compare_runs, figures_of
 from bsplib.profiler.compare.report import as_data
-from bsplib.profiler.export.request import Request
-from bsplib.profiler.export.table import FORMATS
+from bsplib.profiler.export.table import FORMATS, Request
 from bsplib.profiler.profile import RunProfile
 from bsplib.profiler.report.document import document
-from bsplib.profiler.report.rows import RowChoice, choose
-from bsplib.profiler.rows import AMOUNTS, METRIC_UNITS
+from bsplib.profiler.rows import AMOUNTS, METRIC_UNITS, RowChoice, choose
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace
 from bsplib.webui.services import describe_graph

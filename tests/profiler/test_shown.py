@@ -1,7 +1,7 @@
 import networkx
 import pytest
 
-from bsplib.profiler.drawing.shown_nodes import chosen, links
+from bsplib.profiler.drawing.picture import chosen_nodes, links_between
 
 
 def called(*edges):
@@ -20,9 +20,9 @@ def ranks(**values):
 
 def test_what_is_always_shown_counts_among_the_most(graph):
     rank = ranks(m=9, a=1, b=7, c=2, d=8, e=3)
-    assert chosen(graph, rank, ["m", "a"], 3) == ["m", "a", "d"]
-    assert chosen(graph, rank, ["m", "a", "c"], 1) == ["m", "a", "c"]
+    assert chosen_nodes(graph, rank, ["m", "a"], 3) == ["m", "a", "d"]
+    assert chosen_nodes(graph, rank, ["m", "a", "c"], 1) == ["m", "a", "c"]
 
 
 def test_a_chain_through_nodes_that_are_not_shown_is_one_link(graph):
-    assert set(links(graph, ["m", "d", "e"])) == {("m", "d"), ("m", "e")}
+    assert set(links_between(graph, ["m", "d", "e"])) == {("m", "d"), ("m", "e")}

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from bsplib.profiler.graph_book import book_graph
-from bsplib.profiler.other_time import steal_sentence
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document
+from bsplib.profiler.system_time import steal_sentence
 from bsplib.recording.records import NOT_MEASURED, Trace
 from bsplib.webui.services import describe_verdict
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import bsplib
 from bsplib.profiler.kinds import KINDS
-from bsplib.profiler.report.rows import SORTS
+from bsplib.profiler.rows import SORTS
 from bsplib.tools.cli import main as bsp
 
 ROOT = Path(__file__).parents[2]

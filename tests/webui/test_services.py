@@ -48,7 +48,7 @@ def test_nodes_edges_and_paths_have_the_times_of_the_account(callgraph, rates):
         assert shown["time"] == [time.time_s for time in known.values()]
         assert shown["loss"] == [time.loss_s for time in known.values()]
     assert times["shades"]["loss"] == list(book.shades().values())
-    assert times["scales"]["loss"] == book.full_s
+    assert times["scales"]["loss"] == book.full_of()
     assert [nodes[node] for node, _ in times["paths"]["loss"]] == book.path()
     assert times["paths"]["time"][0] == [0, book.main.time_s]
 

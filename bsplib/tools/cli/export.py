@@ -146,7 +146,7 @@ def _page(request: Request, file: BinaryIO) -> None:
 
 def _request(trace: Trace, number: int | None = None, **options: Any) -> Request:
     """Return what to write of a trace."""
-    from bsplib.profiler.export.request import Request  # noqa: PLC0415
+    from bsplib.profiler.export.table import Request  # noqa: PLC0415
     from bsplib.profiler.repeats import shown_run  # noqa: PLC0415
 
     if not trace.runs:

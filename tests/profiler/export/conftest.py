@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bsplib.profiler.export.request import Request
-from bsplib.profiler.export.table import FORMATS
+from bsplib.profiler.export.table import FORMATS, Request
 from bsplib.recording.records import Trace
 from tests.made_runs import broadcast_run, frame, hostile_run, run_of, step, tree_run
 from tests.scripted import Script

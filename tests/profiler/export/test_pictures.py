@@ -13,6 +13,7 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.drawing import graphviz, picture
 from bsplib.profiler.drawing.graphviz import LayoutError
 from bsplib.profiler.drawing.view import view_of
+from bsplib.profiler.graph_book import book_graph
 from tests.profiler.export.conftest import Exported
 
 
@@ -45,7 +46,7 @@ def test_the_png_has_144_pixels_an_inch(broadcast, image):
 def test_the_png_has_the_colours_of_the_shades(broadcast, image):
     pixels = image.convert("RGB").getcolors(maxcolors=2**24)
     found = {"#{:02x}{:02x}{:02x}".format(*colour) for _, colour in pixels}
-    shades = view_of(broadcast.callgraph, "comp-imb").shades
+    shades = view_of("comp-imb", book_graph(broadcast.callgraph)).shades
     assert len(set(shades.values())) > 5
     assert {picture.fill(shade) for shade in shades.values()} <= found
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bsplib.profiler.export import chrome, speedscope
 from bsplib.profiler.export.pprof import VALUES, weights_of
-from bsplib.profiler.export.request import Request
+from bsplib.profiler.export.table import Request
 from bsplib.recording.records import Trace
 from tests.drawn import examples
 from tests.profiler.test_properties import programs

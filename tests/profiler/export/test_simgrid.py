@@ -13,7 +13,7 @@ import pytest
 import bsplib
 from bsplib.profiler.costs import h_relation
 from bsplib.profiler.export import simgrid
-from bsplib.profiler.export.request import Request
+from bsplib.profiler.export.table import Request
 from bsplib.recording.trace import read_trace
 
 ACTIONS = {"init": 0, "compute": 1, "isend": 3, "irecv": 3, "waitall": 0, "barrier": 0}

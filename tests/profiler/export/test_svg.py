@@ -6,10 +6,9 @@ import pytest
 
 from bsplib.profiler import critical
 from bsplib.profiler import format as fmt
-from bsplib.profiler.callgraph import build
 from bsplib.profiler.drawing import picture
-from bsplib.profiler.drawing.picture import svg
 from bsplib.profiler.graph_book import book_graph
+from bsplib.profiler.profile import RunProfile
 
 SVG = "{http://www.w3.org/2000/svg}"
 METRICS = ("loss", "comp-imb", "h-abs", "idle-rel", "comm-weighted", "sync")
@@ -109,7 +108,7 @@ def test_the_picture_of_losses_begins_with_the_verdict_and_says_how_it_is_priced
 def test_a_balanced_program_is_white_and_has_no_critical_path(script):
     made = script(4)
     made.step("main work", 1_000_000)
-    document = svg(build(made.run()), "comp-imb")
+    document = RunProfile(made.run(), 1).picture("comp-imb").svg
     fills = {shape(group).get("fill") for group in groups(document, "node").values()}
     assert fills == {"#ffffff"}
     assert not any("Thick outlines" in line for line in head(document))
