@@ -169,7 +169,7 @@ def shown_run(runs: Sequence[Run]) -> int:
 
 
 def _time_s(run: Run) -> float:
-    if isinstance(run, Run):
+    if len(run.table("records")):
         return elapsed_s(run)
     life = run.lifetime
     return 0.0 if life is None or life.returned is None else (life.returned - life.called) / 1e9
