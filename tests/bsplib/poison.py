@@ -64,7 +64,6 @@ comparing().__enter__()  # in each process that imports this module, to its end
 
 PATTERN = 0xDB
 """Each byte of memory that was given back; 0xDBDBDBDBDBDBDBDB is no byte of the segment."""
-_PATTERN_WORD = int.from_bytes(bytes([PATTERN]) * WORD, "little")
 _MOST_KEPT = 1 << 21
 """Bytes of memory that stay out of use after they were given back."""
 _LINGER_NS = 500_000_000
