@@ -1,4 +1,4 @@
-"""Ranks of an MPI that stay for all tests of a run of pytest: one ``mpiexec -n 8`` for each MPI.
+"""Ranks of an MPI that stay for all tests of a run of pytest: one ``mpiexec -n 4`` for each MPI.
 
 A test calls ``bsplib.run(main, backend="mpi")`` in the process of pytest, where no launcher has
 started anything. So the backend ``mpi`` is replaced by one that sends the run to the ranks, which
@@ -29,8 +29,8 @@ from .mpi_installations import MPICH, OPEN_MPI, Mpi
 
 MPIS = {"mpi-mpich": MPICH, "mpi-openmpi": OPEN_MPI}
 """The MPIs on which tests run, by the names of their cases."""
-LEAST = 8
-"""Ranks that are started; more where a test needs them."""
+LEAST = 4
+"""Ranks that are started; more where a test needs them. To start, and to wait, takes the cores."""
 AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 """Open MPI refuses to run as root, as tests do in containers, without these."""
 _started: dict[str, Any] = {}
