@@ -81,6 +81,7 @@ def test_a_process_that_is_killed_closes_its_streams_and_is_named():
         run(main)
 
 
+@pytest.mark.lengthy
 def test_a_run_over_streams_that_takes_too_long_is_ended():
     def main(bsp):
         while bsp.pid == 0:

@@ -186,6 +186,7 @@ def test_where_no_chunk_can_be_written_recording_stops_and_rows_are_kept(tmp_pat
     assert collected(tmp_path).records["superstep"].tolist() == list(range(8))
 
 
+@pytest.mark.lengthy
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("kind", ["shm", "sim"])
 def test_a_run_of_many_chunks_has_all_its_records(tmp_path, kind):

@@ -51,6 +51,7 @@ def equal_work(bsp):
         bsp.sync()
 
 
+@pytest.mark.lengthy
 @pytest.mark.usefixtures("one_core")
 def test_cpu_time_counts_what_was_computed_between_syncs(record):
     run = record(equal_work)
@@ -87,6 +88,7 @@ def test_time_asleep_is_no_cpu_time(record):
     assert (slept["comp_cpu"] < 100_000_000).all()
 
 
+@pytest.mark.lengthy
 @pytest.mark.usefixtures("one_core")
 def test_cpu_time_in_a_sub_group_belongs_to_it_alone(record):
     def main(bsp):

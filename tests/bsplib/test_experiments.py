@@ -172,6 +172,7 @@ def test_what_a_process_waits_for_the_others_to_begin_together_is_no_time_of_the
     assert passages(read_trace(path).runs[0])[0].times == [3.5, 3.5]
 
 
+@pytest.mark.lengthy
 def test_a_pool_measures_too(tmp_path):
     path = tmp_path / "pool.bsp"
     with bsplib.Pool(nprocs=2, profile=path) as pool:

@@ -74,6 +74,7 @@ def test_it_gives_the_positions_of_pieces_of_unequal_size(bsp):
         assert whole.tolist() == [pid for pid in range(bsp.nprocs) for _ in range(pid + 1)]
 
 
+@pytest.mark.lengthy
 @pytest.mark.procs(2)
 @pytest.mark.raises(bsplib.SyncMismatchError, match="exscan: process 0 is in scan")
 def test_a_process_in_a_scan_is_a_mismatch(bsp):

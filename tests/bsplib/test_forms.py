@@ -298,6 +298,7 @@ def test_what_numpy_cannot_hold_is_an_error_in_a_sentence(bsp):
         bsp.zeros(3, "S0")
 
 
+@pytest.mark.lengthy
 @pytest.mark.procs(1)
 def test_thousands_of_registrations_are_found_one_by_one(run):
     def main(bsp):

@@ -82,6 +82,7 @@ def found_lazily(name):
     return made
 
 
+@pytest.mark.lengthy
 def test_what_a_program_computes_before_it_uses_a_lazy_module_is_no_import(module, clock):
     lazy = found_lazily(module("lazy_made", SLOW.format(seconds=0.02) + "import inner_made\n"))
     importlib.import_module(module("inner_made", ""))

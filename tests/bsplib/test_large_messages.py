@@ -189,6 +189,7 @@ def test_what_was_taken_outlives_a_run_of_a_pool():
         assert [pool.run(later) for _ in range(3)] == [[True] * 2] * 3
 
 
+@pytest.mark.lengthy
 def test_memory_that_readers_have_dropped_is_used_again():
     def main(bsp):
         used = []

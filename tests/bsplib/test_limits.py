@@ -90,7 +90,7 @@ def test_a_message_of_more_than_2_gib_arrives_whole(run):
     assert run(main)[1] == ((1, BIG), "large", (BIG,), [1, 0, 2, 0, 3])
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 @pytest.mark.procs(2)
 def test_tens_of_thousands_of_transfers_fit_into_one_superstep(bsp):
     x = bsp.zeros(40_000, int)

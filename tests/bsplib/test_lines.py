@@ -266,6 +266,7 @@ def test_what_bsplib_calls_of_the_standard_library_is_no_function_of_the_program
     assert set(functions(run, inner=True)) <= {"reads_machines", END}
 
 
+@pytest.mark.lengthy
 @needs_sampler
 def test_a_function_of_the_standard_library_that_map_calls_is_one_of_the_program(tmp_path):
     path = tmp_path / "trace.bsp"
@@ -337,6 +338,7 @@ def test_a_function_that_has_returned_before_it_was_seen_has_its_line(sampled):
     assert (line.function, line.line) == ("multiplies", multiplies.__code__.co_firstlineno + 1)
 
 
+@pytest.mark.lengthy
 @needs_sampler
 def test_a_line_that_sleeps_for_short_times_is_blocked_and_the_one_before_it_computes(sampled):
     _, run = sampled(computes_and_sleeps)
@@ -405,10 +407,12 @@ def reason(path, **options):
     return run.measured["lines"]
 
 
+@pytest.mark.lengthy
 def test_lines_are_switched_off_by_an_argument(tmp_path):
     assert "switched off" in reason(tmp_path / "trace.bsp", lines=False)
 
 
+@pytest.mark.lengthy
 def test_the_report_says_why_no_line_was_sampled(tmp_path, capsys):
     reason(tmp_path / "trace.bsp", lines=False)
     print_report(bsplib.load(tmp_path / "trace.bsp").runs)

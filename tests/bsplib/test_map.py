@@ -325,6 +325,7 @@ def test_a_pool_can_be_used_after_an_error():
         assert pool.map(invert, [1, 2]) == [1, 0.5]
 
 
+@pytest.mark.lengthy
 @pytest.mark.fresh
 def test_nothing_stays_open(nothing_is_left):
     for backend in ("shm", "sim"):

@@ -341,6 +341,7 @@ class Interrupted:
         time.sleep(0.02)  # the others wait in earnest by now, and wonder
 
 
+@pytest.mark.lengthy
 def test_a_process_that_is_interrupted_while_it_posts_is_waited_for():
     def main(bsp):
         if bsp.pid == 1:

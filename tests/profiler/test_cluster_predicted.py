@@ -81,6 +81,7 @@ def test_a_cluster_never_uses_the_cores_of_another_computer(model, tmp_path):
     assert "256 processes share 128 cores" in predicted(model, path, 256)
 
 
+@pytest.mark.lengthy
 def test_more_processes_than_were_probed_are_named(model, tmp_path):
     path = tmp_path / "laptop.toml"
     path.write_text(

@@ -66,6 +66,7 @@ def test_a_comparison_tells_computation_scaling(script):
     assert as_data(comparison)["computation_scaling"] == pytest.approx(0.5)
 
 
+@pytest.mark.lengthy
 def test_a_report_of_several_runs_tells_it_of_all_but_the_one_with_the_fewest(three):
     console = Console(file=io.StringIO(), width=160)
     print_report(three.runs, console=console)

@@ -41,6 +41,7 @@ def test_many_declared_processes_with_few_records_are_refused_without_memory(tmp
     )
 
 
+@pytest.mark.lengthy
 def test_many_nodes_of_many_supersteps_are_refused(monkeypatch):
     monkeypatch.setattr(limits, "MAX_SHARES", 3 * 6146 - 1)
     with pytest.raises(limits.TooLargeError, match="6146 nodes and edges for 1 processes, with 20"):

@@ -66,6 +66,7 @@ def test_rounds_in_the_rows_of_a_grid_are_found_where_three_heights_are_shown():
     assert predicted(lambda n, p: np.log2(p) // 2, counts=(2, 4, 8, 16)) == {2.0}
 
 
+@pytest.mark.lengthy
 def test_a_program_may_cut_its_data_in_twelve_or_ten():
     assert predicted(lambda n, p: 8 * n * (p - 1) / 12) == {8 * 4096 * 31 / 12}
     assert predicted(lambda n, p: n / 10 * (p - 1)) == {4096 * 31 / 10}
@@ -105,6 +106,7 @@ def test_the_larger_side_of_a_branch_is_a_bare_function_where_it_has_two_values(
     assert not predicted(lambda n, p: np.ceil(np.log2(p) / 2))  # 1, 1 and 2 are p/4 from p = 4 on
 
 
+@pytest.mark.lengthy
 def test_a_branch_whose_larger_side_is_a_chance_sum_is_no_law():
     """What is there from n = 512 on, in two sizes, is met by a sum with a logarithm from 256 on."""
     assert not laws_of(
@@ -119,6 +121,7 @@ def test_laws_that_differ_beyond_the_runs_are_all_given():
     assert {law.at(FAR) for law in laws_of(values, counts, inside=True)} == {2.0, 4.0, 5.0}
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     "law",
     [
@@ -131,6 +134,7 @@ def test_a_law_that_few_values_meet_by_chance_is_refused(law):
     assert not laws_of(*grid(law))
 
 
+@pytest.mark.lengthy
 def test_terms_of_two_sizes_are_products():
     points = [(n, m, p) for n in (8, 16, 32) for m in (3, 5, 9) for p in COUNTS]
     columns = np.array(points, float).T

@@ -158,7 +158,7 @@ def test_supersteps_are_exact_h_is_in_its_band_and_so_is_the_total(name, recorde
     assert prediction.high_s <= 1.5 * prediction.low_s
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_the_stages_that_a_program_gives_are_not_taken_for_the_machines(model_of):
     """Two stages would be cheaper here, and the Machine would choose them."""
     model = model_of("told")
@@ -185,7 +185,7 @@ def halves(bsp, n):
         half.allreduce(1.0)
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_a_collective_of_sub_groups_keeps_its_known_form_and_two_values_no_narrow_band(tmp_path):
     """The sub-groups of 2, 4 and 8 processes have 1, 2 and 4: what an alltoall moves, in two."""
 
@@ -250,6 +250,7 @@ def test_what_a_superstep_moves_counts_in_whole_supersteps(tmp_path):
     assert (h.value, h.is_exact) == (true.of(model.chains[0].chain).h, False)
 
 
+@pytest.mark.lengthy
 def test_a_centre_without_supersteps_takes_no_time(model_of):
     model = model_of("branches")
     there = predict_run(model, 2, {"n": 256})

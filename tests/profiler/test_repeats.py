@@ -28,6 +28,7 @@ def repeated(script, *excesses, disturbed=None, place="main relax"):
     return Profile(Trace(tuple(runs))).runs
 
 
+@pytest.mark.lengthy
 def test_the_run_of_median_time_is_shown_with_the_interval_of_each_sentence(script):
     (repeats,) = gathered(repeated(script, 100, 120, 90, 110, 80))
     assert repeats.median.number == 1
@@ -37,6 +38,7 @@ def test_the_run_of_median_time_is_shown_with_the_interval_of_each_sentence(scri
     assert repeats.elapsed() == "1.80 µs to 2.20 µs in 5 runs"
 
 
+@pytest.mark.lengthy
 def test_a_sentence_says_between_which_times_a_further_run_would_lie_if_mended(script):
     (repeats,) = gathered(repeated(script, 100, 120, 90, 110, 80))
     (interval,) = repeats.intervals()
@@ -45,6 +47,7 @@ def test_a_sentence_says_between_which_times_a_further_run_would_lie_if_mended(s
     assert str(interval).endswith("; 9 of 10 mended runs would take 1.32 µs to 1.69 µs")
 
 
+@pytest.mark.lengthy
 def test_what_happened_in_one_run_only_is_told_apart_and_comes_last(script):
     (repeats,) = gathered(repeated(script, 100, 1000, 800, disturbed=0))
     assert repeats.median.number in {1, 3}
@@ -54,6 +57,7 @@ def test_what_happened_in_one_run_only_is_told_apart_and_comes_last(script):
     assert repeats.intervals()[-len(doubtful) or None :] == doubtful or not doubtful
 
 
+@pytest.mark.lengthy
 def test_a_loss_of_several_places_is_the_same_one_whichever_loses_most(script):
     runs, stack = [], (Frame("/home/app.py", "main", 1, 5), Frame("/home/app.py", "slow", 20, 21))
     for number in range(3):

@@ -245,6 +245,7 @@ def large(script):
     return profiles(program.run(meta={"program": "large.py", "backend": "shm"}))
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("width", COLUMNS_AT)
 @pytest.mark.parametrize("sort", ["loss", "tree"])
 def test_no_number_is_cut_and_no_row_folded_at_any_width(large, width, sort):
@@ -267,6 +268,7 @@ def test_narrow_terminals_have_fewer_columns_and_say_which_are_missing(large, wi
         assert title.replace("steps", "supersteps") in text.partition("left out on")[2]
 
 
+@pytest.mark.lengthy
 def test_deep_rows_have_their_depth_instead_of_an_indentation(large):
     text = shown(large, width=100, choice=RowChoice("tree"))
     assert re.search(r"^. \(30\) +inner_29 ", text, re.MULTILINE)

@@ -113,12 +113,14 @@ def test_all_outputs_say_the_same_of_groups_and_oblivious_supersteps(tmp_path, s
     check(read_trace(path).runs[0])
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("seed", range(2))
 def test_all_outputs_say_the_same_of_real_processes(seed):
     _, run = record(program_of(seed, Narrow), "shm")
     check(run)
 
 
+@pytest.mark.lengthy
 def test_all_outputs_say_the_same_of_a_program_of_mpi4py(script):
     made, at = late_for_messages(script, (20_000, 90_000, 40_000))
     check(of_mpi(made, [(at[0, step], at[1, step]) for step in range(3)]))

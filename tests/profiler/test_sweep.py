@@ -96,6 +96,7 @@ def columns(output):
     return {row[0]: row[1:] for row in rows if row and row[0].isdigit()}
 
 
+@pytest.mark.lengthy
 def test_it_says_what_moves_and_what_is_best(here):
     out = sweep("--set", "grain=1:64:x2", "--repeats", "1", "program.py")
     lines = out.splitlines()
@@ -120,6 +121,7 @@ def test_it_says_what_moves_and_what_is_best(here):
     assert run.meta["arguments"] == ["--grain", "8"]
 
 
+@pytest.mark.lengthy
 def test_values_go_to_braces_and_parameters_and_numbers_of_processes(here):
     out = sweep(
         *("--set", "grain=2,4", "--set", "extra=0,5", "--set", "nprocs=2:4:x2", "--repeats", "1"),
@@ -133,6 +135,7 @@ def test_values_go_to_braces_and_parameters_and_numbers_of_processes(here):
     assert run.meta["parameters"] == {"grain": 2, "extra": 5}
 
 
+@pytest.mark.lengthy
 def test_seeds_are_given_where_the_program_takes_one_and_ties_are_called_ties(here):
     Path("program.py").write_text(
         "import bsplib\n"
@@ -146,6 +149,7 @@ def test_seeds_are_given_where_the_program_takes_one_and_ties_are_called_ties(he
     assert "No block is best: the times of all overlap with those of block = 1" in out
 
 
+@pytest.mark.lengthy
 def test_the_same_command_goes_on_where_it_was(here):
     words = ("--set", "grain=1:8:x2", "--repeats", "1", "program.py")
     out = sweep(*words, "4", status=3)

@@ -101,6 +101,7 @@ def test_any_program_has_the_book_of_the_machine_on_which_it_is(tmp_path, kinds,
     assert_alike(retimed(here, rates_on(machine, here)), there)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("main", "nprocs", "args"),
     [
@@ -121,6 +122,7 @@ def test_what_a_program_loses_there_has_the_roots_that_it_has_there(tmp_path, ma
         assert_alike(retimed(here, rates_on(machine, here)), there)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("main", "nprocs", "args"),
     [(test_book.pipeline, 5, ()), (test_book.late_in_a_group_of_a_group, 8, (20, 1 * MS))],

@@ -64,6 +64,7 @@ def test_a_query_that_means_nothing_is_refused_in_a_sentence(client, query, sent
     assert (answer.status_code, answer.text) == (400, sentence)
 
 
+@pytest.mark.lengthy
 def test_several_traces_are_listed_and_one_that_cannot_be_read_says_why(broadcast_trace, tmp_path):
     good, bad = tmp_path / "good.bsp", tmp_path / "bad.bsp"
     write_trace(good, broadcast_trace)

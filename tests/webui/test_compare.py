@@ -71,6 +71,7 @@ def test_the_answer_compares_the_run_of_the_address_with_the_one_of_the_query(tr
     assert answer["nodes"][leaf["parent"]]["label"] == "relax"
 
 
+@pytest.mark.lengthy
 def test_both_runs_are_timed_anew_by_the_figures_of_the_query(traces):
     shown = Traces(*traces)
     query = {"with": "1.0", "g": "1", "l": "0", "speed": "0.5"}

@@ -214,6 +214,7 @@ COVERED_BADGES = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_a_large_graph_opens_readable_on_the_greatest_loss_and_says_what_is_folded(
     tab, tree_run, served, show
 ):

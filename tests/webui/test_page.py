@@ -30,6 +30,7 @@ def data_of(html):
     return json.loads(text)
 
 
+@pytest.mark.lengthy
 def test_a_saved_page_names_no_address_to_load_from(saved):
     for namespace in NAMESPACES:
         saved = saved.replace(namespace, "")
@@ -38,6 +39,7 @@ def test_a_saved_page_names_no_address_to_load_from(saved):
     assert re.findall(r'href="([^"]*)"', saved) == ["data:,"]
 
 
+@pytest.mark.lengthy
 def test_a_saved_page_holds_the_answer_of_every_query_that_a_view_asks_it_to(
     broadcast_trace, monkeypatch
 ):
@@ -80,6 +82,7 @@ def test_a_saved_page_allows_its_own_scripts_by_hash_and_no_others(saved):
     assert policy.count("'sha256-") == 1 + len(page.styles())
 
 
+@pytest.mark.lengthy
 def test_a_hostile_name_cannot_end_the_data(hostile_trace):
     html = page.saved_page(hostile_trace)
     assert html.count("</script>") == 2

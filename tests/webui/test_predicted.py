@@ -81,6 +81,7 @@ def says(tab, beginning):
     expect(tab.locator("#verdict li").first).to_have_text(re.compile(f"^{re.escape(beginning)}"))
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(("n", "p"), [(4096, 1), (65536, 32), (65536, 1000), (2**30, 1024)])
 @pytest.mark.parametrize("machine", [None, THERE], ids=["own", "there"])
 def test_the_server_answers_with_what_python_predicts(n, p, machine):
@@ -110,6 +111,7 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(query):
         describe_predictions(webui.ShownModel(made()), query)
 
 
+@pytest.mark.lengthy
 def test_g_and_l_that_the_reader_sets_take_the_place_of_those_of_the_machine():
     shown = webui.ShownModel(made())
     point = {"point": "n:65536,p:8"}
@@ -126,6 +128,7 @@ def sentences(shown, **query):
 AT_FIRST = "Believed at n = 65536 on 1024 processes of here: "
 
 
+@pytest.mark.lengthy
 def test_the_sentences_are_those_that_bsp_predict_prints():
     prediction = predict_run(made(), 64, {"n": 65536}, THERE)
     printed = " ".join(str(prediction).split())

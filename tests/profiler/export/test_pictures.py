@@ -51,6 +51,7 @@ def test_the_png_has_the_colours_of_the_shades(broadcast, image):
     assert {picture.fill(shade) for shade in shades.values()} <= found
 
 
+@pytest.mark.lengthy
 def test_the_pdf_is_one_page_of_the_size_of_the_picture_with_margins_of_half_an_inch(
     broadcast, page, dot_of_graphviz, monkeypatch
 ):

@@ -98,6 +98,7 @@ def test_the_width_of_a_line_grows_with_the_cost_that_came_through_it(broadcast)
     assert sorted(drawn) == pytest.approx(expected, abs=0.01)
 
 
+@pytest.mark.lengthy
 def test_the_picture_of_losses_begins_with_the_verdict_and_says_how_it_is_priced(broadcast):
     (first, *_) = book_graph(broadcast.callgraph).verdict().sentences
     texts_above = " ".join(head(broadcast.bytes("svg")))
