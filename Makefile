@@ -72,7 +72,7 @@ test-pages: tools
 # What is marked core, on the interpreted core; the other tests use the compiled one.
 OF_THE_CORE := -m 'core and (quick or hypothesis) and not slow'
 test-interpreted: tools
-	BSPLIB_CORE=python BSP_EXAMPLES=0.25 $(BIN)/pytest $(OF_THE_CORE) tests/bsplib
+	BSPLIB_CORE=python $(BIN)/pytest $(OF_THE_CORE) tests/bsplib
 
 # One short case of every test, most of them in the simulator: less than a minute on two cores.
 test-quick: tools
@@ -92,9 +92,10 @@ test-pythons: tools
 mutants: tools
 	nice $(BIN)/python -m tests.mutants
 
-# Every case of every test, with all numbers of real processes, on both builds of the core: less
-# than 45 minutes on two cores. Three parts run at once, since most tests keep at most one core busy
-# and those of MPI often wait. The longest begins first, and all run even if one has a failure.
+# Every case of every test, with all numbers of real processes, and on the interpreted core what is
+# marked core, with the cases of make test of the rest: less than 45 minutes on two cores. Three
+# parts run at once, since most tests keep at most one core busy and those of MPI often wait. The
+# longest begins first, and all run even if one has a failure.
 ALL_BUT_MPI := -m 'not on_mpi' --ignore=tests/bsplib/mpi tests/bsplib
 test-all: tools browser lint $(VENV)/.docs-installed
 	$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target \
@@ -109,7 +110,9 @@ test-all-rooms: tools
 	$(BIN)/pytest -m '' $(filter-out tests/bsplib/ tests/__pycache__/,$(wildcard tests/*/))
 
 test-all-interpreted: tools
-	BSPLIB_CORE=python $(BIN)/pytest $(ALL_BUT_MPI)
+	BSPLIB_CORE=python $(BIN)/pytest -m 'core and not on_mpi' tests/bsplib
+	BSPLIB_CORE=python $(BIN)/pytest --ignore=tests/bsplib/mpi \
+	  -m 'not (core or on_mpi) and not slow' tests/bsplib
 
 # All tests of MPI, and all cases on both MPIs; on the interpreted core the cases of make test.
 test-mpi: test-all-of-mpi test-all-on-mpi

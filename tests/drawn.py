@@ -1,7 +1,7 @@
 """How many examples Hypothesis draws, and how often a test repeats what may depend on chance.
 
-``BSP_EXAMPLES`` multiplies the numbers that stand in the tests. Where it is not set, half as many
-are drawn; ``make test-all`` draws twice as many.
+``BSP_EXAMPLES`` multiplies the numbers that stand in the tests. Where it is not set, a quarter of
+them are drawn; ``make test-all`` draws twice as many.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import settings
 
-TIMES = float(os.environ.get("BSP_EXAMPLES", "0.5"))
+TIMES = float(os.environ.get("BSP_EXAMPLES", "0.25"))
 
 
 def times(count: int) -> int:

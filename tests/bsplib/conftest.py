@@ -50,7 +50,7 @@ OF_AN_MPI = OF_THE_CORE | {
 INTERPRETERS = frozenset({"execute", "script", "with_little"})
 """Fixtures of tests that start an interpreter of their own."""
 COUNTS = (1, 2, 3, 4, 8)
-USUAL_COUNT = {"sim": 3, "mpi-mpich": 3}
+USUAL_COUNT = {"sim": 3, "mpi-mpich": 3, "mpi-openmpi": 3}
 """Numbers of processes that make test takes; 2 on other backends."""
 USUAL_MPI = "mpi-mpich"
 PRELOADED = ["bsplib", "pytest"]
@@ -149,18 +149,25 @@ def _counts_on(backend: str, metafunc: pytest.Metafunc) -> Iterator[tuple[int, A
     """Yield numbers of processes, the usual one first, and the mark of those that are slow.
 
     In the simulator 3 is the least number with a process that is neither the first, nor the last,
-    nor everybody's neighbour by accident; 1 is the least. For processes of the system it is 2: they
-    have a core each, and what depends on their number is code that all backends share. A command
-    that leaves slow cases out does not make them: pytest takes as long for one as a short test.
+    nor everybody's neighbour by accident. For processes of the system it is 2: they have a core
+    each, and what depends on their number is code that all backends share, as is what finds most
+    errors: after each, new processes have to be started. A command that leaves slow cases out does
+    not make them: pytest takes as long for one as a short test.
     """
     counts, definition = _counts(metafunc), metafunc.definition
     usual = USUAL_COUNT.get(backend, 2)
     nearest = min([count for count in counts if count >= usual] or [max(counts)])
-    chosen = {nearest, 1} if backend == "sim" else {nearest}
-    if backend in MPIS:
-        chosen = {usual} if backend == USUAL_MPI and _is_mpi(definition) else set()
-    elif definition.get_closest_marker("every_count"):
+    marked = definition.get_closest_marker
+    if backend == USUAL_MPI:
+        chosen = {usual} if _is_mpi(definition) else set()
+    elif backend in MPIS:  # what two MPIs do in different ways depends little on the number
+        counts, chosen = [nearest], set()
+    elif marked("every_count") and backend in BACKENDS:
         chosen = set(counts)
+    elif backend == "sim" or marked("real_processes") or not expects_an_error(definition):
+        chosen = {nearest}
+    else:
+        chosen = set()
     for count in sorted(counts, key=lambda count: (count != nearest, count)):
         if count in chosen:
             yield count, ()
