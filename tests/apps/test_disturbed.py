@@ -43,7 +43,7 @@ def seconds_of(kind, verdict):
 
 
 @pytest.mark.parametrize("fact", FACTS)
-@pytest.mark.parametrize("share", [0.1, 1.0])
+@pytest.mark.parametrize("share", [0.1, pytest.param(1.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("app", "nprocs"), PLACES)
 def test_the_verdict_begins_with_what_was_planted(
     tmp_path, undisturbed_book, app, nprocs, fact, share
