@@ -56,15 +56,7 @@ _CORE = (_HERE + "core" + os.sep, _COMPILED)
 """How the names of files of the core begin."""
 _BACKENDS = [_HERE + "backends" + os.sep]
 """Those of backends."""
-_MEETINGS = (
-    "exchange",
-    "exchange_oblivious",
-    "sync_one_put",
-    "_meet",
-    "wait",
-    "wait_for",
-    "sleep_while",
-)
+_MEETINGS = ("exchange", "exchange_oblivious", "wait", "wait_for", "sleep_while")
 """Functions of a backend, and below it, in which a process waits for others."""
 
 END = "end of main"

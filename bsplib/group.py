@@ -64,7 +64,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsplib import call_site
-from bsplib.backends.base import Port
 from bsplib.errors import AbortError, ArgumentError, UsageError
 from bsplib.experiments.blocks import OFF, ExperimentBlock, check, values_of
 from bsplib.primitives import (
@@ -79,7 +78,7 @@ from bsplib.primitives import (
     remote,
     subgroups,
 )
-from bsplib.primitives.state import GroupState, Terms
+from bsplib.primitives.state import GroupState
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 _Destination = TypeVar("_Destination", bound=NDArray[Any])
@@ -159,16 +158,6 @@ class Group(GroupState):
         ) -> None: ...
         def send(self, pid: SupportsIndex, payload: Any, tag: Any = None) -> None: ...
         def messages(self) -> Iterator[tuple[int, Any, Any]]: ...
-
-    def __init__(
-        self,
-        port: Port,
-        terms: Terms,
-        parent: Group | None = None,
-        recording: Any = None,
-        place: tuple[int, Sequence[int]] = (0, ()),
-    ) -> None:
-        super().__init__(port, terms, parent, recording, place)
 
     # -- registered arrays --------------------------------------------------------------
 

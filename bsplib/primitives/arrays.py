@@ -23,7 +23,7 @@ from bsplib.primitives.state import GroupState, typed_as
 from bsplib.transfers.casting import cast_values
 from bsplib.transfers.guard import plain
 from bsplib.transfers.held_arrays import origin, references, references_to_new
-from bsplib.transfers.place import MOST_AXES, Array
+from bsplib.transfers.place import Array
 
 Shape = SupportsIndex | Sequence[SupportsIndex]
 """Number of elements, or one number for each axis."""
@@ -67,7 +67,6 @@ def push_reg(bsp: GroupState, array: Array | None) -> Any:
     Raises:
         RegistrationError: ``array`` is no writable array.
         DtypeError: its dtype holds Python objects or has 0 bytes, or it is a masked array.
-        ShapeError: it has more than 32 axes.
         PartitionError: the group cannot be used now.
 
     Cost: nothing here; an announcement to all at the next sync, which counts for no h.
@@ -79,7 +78,6 @@ def push_reg(bsp: GroupState, array: Array | None) -> Any:
             raise bsp._error(RegistrationError, f"push_reg: {_unsuitable(array)}")
         bsp._as_array("push_reg", array)
         _check_dtype(bsp, array.dtype, "push_reg")
-        _check_axes(bsp, array.ndim, "push_reg")
     shared_address = None if array is None else bsp._port.shared_address_of(array)
     before = _references(bsp, array)
     registration = bsp._registry.push(array, shared_address)
@@ -169,7 +167,6 @@ def _allocate(
     bsp._check_usable()
     _check_dtype(bsp, dtype, operation)
     size = _size(bsp, operation, shape)
-    _check_axes(bsp, len(size), operation)
     try:
         memory = bsp._port.allocate(prod(size) * dtype.itemsize, zero=zero)
     except BspError as error:
@@ -387,13 +384,4 @@ def _check_dtype(bsp: GroupState, dtype: np.dtype[Any], operation: str) -> None:
             DtypeError,
             f"{operation}: an element of dtype {dtype} has 0 bytes, so that there is nothing to "
             f"transfer; give text a length, as in 'S8'",
-        )
-
-
-def _check_axes(bsp: GroupState, axes: int, operation: str) -> None:
-    if axes > MOST_AXES:
-        raise bsp._error(
-            ShapeError,
-            f"{operation}: the array has {axes} axes, and numpy broadcasts to at most "
-            f"{MOST_AXES}; give it a shape with fewer",
         )

@@ -82,9 +82,9 @@ class GroupState(Calls):
         self,
         port: Port,
         terms: Terms,
-        parent: GroupState | None,
-        recording: Any,
-        place: tuple[int, Sequence[int]],
+        parent: GroupState | None = None,
+        recording: Any = None,
+        place: tuple[int, Sequence[int]] = (0, ()),
     ) -> None:
         self._port = port
         """The connection to the other processes, which the backend has made."""

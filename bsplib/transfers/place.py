@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-MOST_AXES = 32
-"""Most axes of what transfers name: numpy broadcasts to no more."""
 WireIndex = tuple[Any, ...]
 """A basic index as plain values: an int, a (start, stop, step) or None for Ellipsis."""
 

@@ -20,7 +20,6 @@ from bsplib.errors import BoundsError, DtypeError, PlaceError, RegistrationError
 from bsplib.transfers.casting import check_out
 from bsplib.transfers.descriptions import Contiguous, Selected
 from bsplib.transfers.place import (
-    MOST_AXES,
     Array,
     Region,
     WireIndex,
@@ -151,11 +150,6 @@ class Target:
     def name_view(self, view: Any, region: Region | None) -> None:
         """Name the indices that a view has in its array: its region, or all of them."""
         array = self._registration.array
-        if isinstance(view, np.ndarray) and view.ndim > MOST_AXES:
-            raise PlaceError(
-                f"{self._operation}: the view has {view.ndim} axes, and numpy broadcasts to at "
-                f"most {MOST_AXES}; name a view with fewer, or give offset="
-            )
         if array is None or not isinstance(view, np.ndarray):
             raise PlaceError(
                 f"{self._operation}: this process registered None there; give offset= or at="
