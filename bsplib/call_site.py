@@ -170,15 +170,11 @@ def frames_of_sync(codes: Sequence[CodeType]) -> int:
     return count
 
 
-def _ends_with(code: CodeType) -> bool:
-    """Tell whether code belongs to contextlib, which is between a with statement and bsplib."""
-    return code.co_filename == contextlib.__file__
-
-
 def caller() -> FrameType | None:
     """Return the innermost frame of the program; None once ``main`` has returned."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (is_own(frame.f_code) or _ends_with(frame.f_code)):
+    between = contextlib.__file__  # a with statement and bsplib
+    while frame is not None and (is_own(frame.f_code) or frame.f_code.co_filename == between):
         if frame.f_code.co_name == _CALLS_MAIN:
             return None
         frame = frame.f_back

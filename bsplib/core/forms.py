@@ -76,12 +76,10 @@ def head_of_collective(tag: tuple[str, Any], form: Form) -> bytes:
     return marshal.dumps((tuple(tag), False, form))
 
 
-def _both_orders(char: str) -> tuple[np.dtype[Any], np.dtype[Any]]:
-    return np.dtype(char), np.dtype(char).newbyteorder()
-
-
 DTYPES: dict[DtypeCode, np.dtype[Any]] = {
-    encode_dtype(dtype): dtype for char in _NUMBERS for dtype in _both_orders(char)
+    encode_dtype(dtype): dtype
+    for number in map(np.dtype, _NUMBERS)
+    for dtype in (number, number.newbyteorder())
 }
 """The dtypes of numbers, which nobody can change, by their codes."""
 FLOAT64, INT64 = (encode_dtype(np.dtype(kind)) for kind in (np.float64, np.int64))

@@ -79,7 +79,7 @@ def push_reg(bsp: GroupState, array: Array | None) -> Any:
         bsp._as_array("push_reg", array)
         _check_dtype(bsp, array.dtype, "push_reg")
     shared_address = None if array is None else bsp._port.shared_address_of(array)
-    before = _references(bsp, array)
+    before = () if bsp._watch is None else references(array)
     registration = bsp._registry.push(array, shared_address)
     bsp._engine.arrivals.define(registration.slot, 0)
     if array is not None and bsp._watch is not None:
@@ -111,11 +111,6 @@ def pop_reg(bsp: GroupState, array: Array) -> None:
         bsp._fail(error)
     if bsp._watch is not None:
         registration.freed_by = f"pop_reg at {call_site.line()}"
-
-
-def _references(bsp: GroupState, array: Array | None) -> tuple[int, ...]:
-    """Return the references to an array under ``check=True``; nothing without it."""
-    return () if bsp._watch is None else references(array)
 
 
 @overload

@@ -10,7 +10,7 @@ import numpy as np
 
 from bsplib.backends.base import Arrived, Sent
 from bsplib.core.atomics import address_of
-from bsplib.core.entries import Entry, amounts_of, by_receiver, entries_between
+from bsplib.core.entries import amounts_of, by_receiver, entries_between
 from bsplib.errors import ArgumentError, PendingTransferError, SyncMismatchError
 from bsplib.primitives.state import GroupState
 from bsplib.transfers.delivery import check_arrivals
@@ -73,13 +73,14 @@ def _counted_records(bsp: GroupState) -> dict[int, tuple[int, Sent]]:
 def _deliver_sent(bsp: GroupState, arrived: Iterable[Arrived]) -> None:
     """Deliver what an oblivious superstep has brought, in order of the sources."""
     memory = [(source, np.frombuffer(sent, np.uint8)) for source, sent in arrived if len(sent)]
-    incoming = [(source, _entries_in(sent)) for source, sent in memory]
+    spans = [(source, address_of(sent), address_of(sent) + len(sent)) for source, sent in memory]
+    incoming = [(source, entries_between(at, stop)) for source, at, stop in spans]
     if bsp._checking is not None:
         bsp._checking.compare(bsp._engine, incoming)
     for source, entries in incoming:
         check_arrivals(bsp._registry, source, entries, bsp._supersteps.data_of)
-    for source, sent in memory:
-        bsp._engine.arrivals.apply(source, address_of(sent), address_of(sent) + len(sent))
+    for span in spans:
+        bsp._engine.arrivals.apply(*span)
 
 
 def _checked_number(bsp: GroupState, n: Any) -> int:
@@ -94,7 +95,3 @@ def _checked_number(bsp: GroupState, n: Any) -> int:
             f"0 or more",
         )
     return number
-
-
-def _entries_in(sent: np.ndarray[Any, Any]) -> list[Entry]:
-    return entries_between(address_of(sent), address_of(sent) + len(sent))

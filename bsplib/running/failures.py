@@ -142,7 +142,9 @@ def raise_first(ended: Mapping[int, Ended | Death], hosts: Mapping[int, str]) ->
     if note:
         with contextlib.suppress(Exception):  # a foreign __setattr__ may forbid it
             error.add_note(note)
-    _raise(first)
+    if error.__traceback__ is None and first.traceback:  # it came from another process
+        raise error from RemoteTraceback(first.traceback)
+    raise error
 
 
 def words_of(failure: Failure, hosts: Mapping[int, str]) -> str:
@@ -154,12 +156,6 @@ def words_of(failure: Failure, hosts: Mapping[int, str]) -> str:
     except BaseException as error:  # noqa: BLE001  # it is printed
         trim(error)
         return "".join(traceback.format_exception(error))
-
-
-def _raise(failure: Failure) -> NoReturn:
-    if failure.error.__traceback__ is None and failure.traceback:  # it came from another process
-        raise failure.error from RemoteTraceback(failure.traceback)
-    raise failure.error
 
 
 def _note(failure: Failure, others: int, host: str) -> str:
@@ -187,14 +183,11 @@ def _name_lines(error: SyncMismatchError, outcomes: Mapping[int, Any]) -> None:
         return
     text, bracket, line = str(error).partition(" [process ")
     waiting = ", ".join(
-        f"{named(pids)} {'wait' if len(pids) > 1 else 'waits'} at {_article(line)}"
+        f"{named(pids)} {'wait' if len(pids) > 1 else 'waits'} at "
+        f"{'the ' if line == call_site.END else ''}{line}"
         for line, pids in at.items()
     )
     error.args = (f"{text}; {waiting}{bracket}{line}", *error.args[1:])
-
-
-def _article(line: str) -> str:
-    return f"the {line}" if line == call_site.END else line
 
 
 # -- tracebacks -----------------------------------------------------------------------------
@@ -263,14 +256,10 @@ def show_error(error: BaseException, script: str) -> int:
     trim(error)
     whole = error.__traceback__
     if not _is_full():
-        inside = (frame for frame in _frames(whole) if _is_of(frame, script))
+        inside = (each for each in _frames(whole) if each.tb_frame.f_code.co_filename == script)
         whole = next(inside, whole)
     traceback.print_exception(type(error), error, whole)
     return 130 if isinstance(error, KeyboardInterrupt) else 1
-
-
-def _is_of(frame: TracebackType, script: str) -> bool:
-    return frame.tb_frame.f_code.co_filename == script
 
 
 # -- where the processes of a run are: a table, errors that show it, and Ctrl-backslash -----------

@@ -35,7 +35,8 @@ class Region(NamedTuple):
         if values.shape == self.shape and len(self.shape) == len(self.order) < 2:
             return values
         full = np.broadcast_to(values, self.shape)
-        return full.squeeze(_ones(self.shape)).transpose(self.order)
+        ones = tuple(axis for axis, size in enumerate(self.shape) if size == 1)
+        return full.squeeze(ones).transpose(self.order)
 
     def gather(self, values: Array) -> Array:
         """Rearrange values in the order of the array's axes into the shape of the view."""
@@ -87,10 +88,6 @@ class Region(NamedTuple):
                 stop = start + step * count
                 parts.append((start, stop if stop >= 0 else None, step))
         return tuple(parts)
-
-
-def _ones(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(axis for axis, size in enumerate(shape) if size == 1)
 
 
 def whole(array: Array) -> Region:

@@ -207,13 +207,10 @@ class Link:
                 patience.pause()
 
     def _is_done(self) -> bool:
+        """Receive what is left of posts that were never opened; tell whether nothing is left."""
         sent = self.unsent.all_sent()
-        return self._has_received_all() and sent and self.heads_are_sent()
-
-    def _has_received_all(self) -> bool:
-        """Receive what is left of posts that were never opened; tell whether all is here."""
         here = [inflow.drop() for inflow in self.inflows]
-        return all(here)
+        return all(here) and sent and self.heads_are_sent()
 
     def renew(self, *, afresh: bool) -> None:
         """Let nothing of a failed run reach a later one; all ranks of the job call it.

@@ -69,21 +69,14 @@ class Payloads:
                     self._here[pid, number] = payload
 
     def fetch(self, handle: Handle) -> memoryview:
-        payload = self._find(handle)
+        key = handle[:2]
+        payload = self._here[key] if key in self._here else self._here_before[key]
         if payload.memory is None:
             self._start()
-        return self._arrived(payload).data
-
-    def _arrived(self, payload: Payload) -> Buffer:
-        """Wait for a payload that is being received, and return it."""
         if not payload.is_here():
             self._link.wait(payload.is_here)
         assert payload.memory is not None
-        return payload.memory
-
-    def _find(self, handle: Handle) -> Payload:
-        key = handle[:2]
-        return self._here[key] if key in self._here else self._here_before[key]
+        return payload.memory.data
 
     def _start(self) -> None:
         """Start to receive all payloads of open posts, so that the senders can send together."""

@@ -197,15 +197,8 @@ class Inflow:
 
     def start_bodies(self, post: Post) -> None:
         """Start to receive the body of a post, after those of earlier ones."""
-        if post in self._bodies:
-            self._start_bodies(post)
-
-    def _start_bodies(self, last: Post) -> None:
-        while True:
-            post = self._bodies.popleft()
-            post.receive_body(self)
-            if post is last:
-                return
+        while post in self._bodies:
+            self._bodies.popleft().receive_body(self)
 
     def before(self, post: Post) -> list[Post]:
         """Return the posts whose payloads have to be received before those of a post."""
@@ -227,7 +220,7 @@ class Inflow:
     def drop(self) -> bool:
         """Receive for nobody what has not been received; tell whether nothing is left."""
         while self._bodies:
-            self._start_bodies(self._bodies[-1])
+            self.start_bodies(self._bodies[-1])
         while self._payloads and self._payloads[0].has_body():
             post = self._payloads[0]
             post.read()

@@ -19,15 +19,10 @@ _PIECE = 1 << 16
 one call."""
 
 
-def framed(message: bytes) -> bytes:
-    """Return a message with its length."""
-    return _LENGTH.pack(len(message)) + message
-
-
 def parts_of(message: bytes) -> tuple[bytes, ...]:
     """Return what has to be written to send a message: a small one is copied, in one part."""
     if len(message) <= _PIECE:
-        return (framed(message),)
+        return (_LENGTH.pack(len(message)) + message,)
     return _LENGTH.pack(len(message)), message
 
 

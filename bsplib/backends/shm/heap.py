@@ -84,7 +84,8 @@ class Heap:
         size = self._used.pop(start)
         position = bisect_left(self._free, (start, 0))
         after = start + size
-        if after not in self._borders and self._begins_free(position, after):
+        has_next = position < len(self._free) and self._free[position][0] == after
+        if has_next and after not in self._borders:
             size += self._free.pop(position)[1]
         if position and start not in self._borders and sum(self._free[position - 1]) == start:
             start, before = self._free.pop(position - 1)
@@ -96,9 +97,6 @@ class Heap:
                 window.top, window.fresh = start, max(window.fresh, window.top)
                 return
         self._free.insert(position, (start, size))
-
-    def _begins_free(self, position: int, start: int) -> bool:
-        return position < len(self._free) and self._free[position][0] == start
 
     def _extend(self, size: int) -> tuple[int, bool]:
         """Return where a block behind all others begins, and whether it is zero."""
