@@ -343,6 +343,9 @@ def _luminance(channels: tuple[int, ...]) -> float:
 
 
 _SVG = "{http://www.w3.org/2000/svg}"
+_ROOM = 1.17
+"""What a browser shows where it has no Helvetica, such as DejaVu Sans or Verdana, is wider by this:
+so letters are smaller by it than those of the layout, and the picture is larger."""
 
 
 def drawn_as_svg(picture: Drawing) -> str:
@@ -359,6 +362,10 @@ def drawn_as_svg(picture: Drawing) -> str:
     root.set("aria-label", "Call graph of " + title_lines(picture.callgraph.run)[0])
     for group in root.iter(f"{_SVG}g"):
         _retitle(group, picture.callgraph)
+    for side in ("width", "height"):
+        root.set(side, f"{float(root.get(side, '0pt').removesuffix('pt')) * _ROOM:.0f}pt")
+    for text in root.iter(f"{_SVG}text"):
+        text.set("font-size", f"{float(text.get('font-size', '14')) / _ROOM:.2f}")
     return ElementTree.tostring(root, encoding="unicode")
 
 

@@ -32,8 +32,9 @@ def page(broadcast, dot_of_graphviz):
 
 
 def size_of_svg(exported):
+    """The size of the layout in points; an SVG shows it larger, with smaller letters."""
     root = ElementTree.fromstring(exported.bytes("svg", metric="comp-imb"))
-    return [int(root.get(side).removesuffix("pt")) for side in ("width", "height")]
+    return [float(side) for side in root.get("viewBox").split()[2:]]
 
 
 def test_the_png_has_144_pixels_an_inch(broadcast, image):

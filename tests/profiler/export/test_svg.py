@@ -53,6 +53,19 @@ def test_every_box_has_the_colour_of_its_shade(broadcast, metric):
     assert len({shape(group).get("fill") for group in drawn.values()}) > 1
 
 
+def test_texts_have_room_for_letters_wider_than_those_of_the_layout(broadcast):
+    """Browsers without Helvetica show DejaVu Sans, in which numbers are 14% wider."""
+    drawn = ElementTree.fromstring(broadcast.bytes("svg"))
+    wanted = float(picture._NODE["fontsize"])
+    (box, *_) = (group for group in drawn.iter(f"{SVG}g") if group.get("class") == "node function")
+    sizes = {float(text.get("font-size")) for text in box.iter(f"{SVG}text")}
+    assert max(sizes) * 1.14 < wanted
+    width, height = (float(drawn.get(side).removesuffix("pt")) for side in ("width", "height"))
+    *_, across, down = map(float, drawn.get("viewBox").split())
+    assert width / across == pytest.approx(height / down, rel=0.01)
+    assert max(sizes) * width / across == pytest.approx(wanted, rel=0.01)  # as large as before
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_box_says_name_and_score(broadcast, metric):
     drawn = groups(broadcast.bytes("svg", metric=metric), "node")
