@@ -213,7 +213,7 @@ class _Part:
     measured: dict[str, str] = field(default_factory=dict)
     samples: NDArray[np.void] | None = None
     imports: list[list[int]] = field(default_factory=list)
-    """As ``bsplib.recording.import_clock.Import`` has them."""
+    """As ``bsplib.recording.import_clock.ImportClock.found`` has them."""
     blocks: dict[str, Any] = field(default_factory=dict)
     """As ``bsplib.experiments.blocks.Passages`` has them."""
 

@@ -24,7 +24,7 @@ from importlib.machinery import (
     SourcelessFileLoader,
 )
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from bsplib.recording.records import MAX_NUMBER
 
@@ -34,22 +34,12 @@ test runners do: what they load is not noted."""
 _CREATE, _EXECUTE = "create_module", "exec_module"
 
 
-class Import(NamedTuple):
-    """A module that was imported, with all that it imported itself."""
-
-    at_ns: int
-    """When it began to be executed, on the clock of the records."""
-    cpu_ns: int
-    """CPU time of the thread in which it was found, made and executed."""
-
-
 def is_import(told: Any) -> bool:
-    """Tell whether a value from a file says what an :class:`Import` says."""
-    return (
-        isinstance(told, list)
-        and len(told) == len(Import._fields)
-        and all(type(number) is int and 0 <= number <= MAX_NUMBER for number in told)
-    )
+    """Tell whether a value from a file says what the clock has found of an import."""
+    match told:
+        case [at_ns, cpu_ns]:
+            return all(type(each) is int and 0 <= each <= MAX_NUMBER for each in (at_ns, cpu_ns))
+    return False
 
 
 class ImportClock:
@@ -60,8 +50,10 @@ class ImportClock:
     """
 
     def __init__(self, began_ns: int) -> None:
-        self.found: list[Import] = []
-        """The imports, in the order in which they ended."""
+        self.found: list[tuple[int, int]] = []
+        """Of each import, in the order in which they ended: when the module began to be executed,
+        on the clock of the records, and the CPU time of the thread in which it, and what it
+        imported itself, was found, made and executed; in ns."""
         self._began_ns = began_ns
         self._thread = threading.get_ident()
         self._is_inside = False
@@ -121,7 +113,7 @@ class ImportClock:
             self._is_inside = False
             used.append(time.thread_time_ns() - began_ns)
             if call == _EXECUTE:
-                self.found.append(Import(at_ns, sum(used)))
+                self.found.append((at_ns, sum(used)))
 
 
 def _hide(function: Any) -> None:

@@ -294,11 +294,11 @@ class Run:
     (ISO 8601), error, machine; machine_given: whether the program named the machine;
     cpu_measured: whether records have CPU time; own_threads_ns: for how long the computation of
     each process waited for threads of its own, where that was measured; imports: for each process
-    the modules that it imported inside ``main``, as :class:`bsplib.recording.import_clock.Import`
-    has them, where it imported any; blocks: for each process what blocks of experiments took, as
-    :class:`bsplib.experiments.blocks.Passages` has them, where it passed any; result_bytes: of the
-    pickles of all that ``main`` returned; absent: see
-    :attr:`absent`; repeat: see :attr:`repeat`.
+    the modules that it imported inside ``main``, as ``found`` of
+    :class:`bsplib.recording.import_clock.ImportClock` has them, where it imported any; blocks: for
+    each process what blocks of experiments took, as :class:`bsplib.experiments.blocks.Passages`
+    has them, where it passed any; result_bytes: of the pickles of all that ``main`` returned;
+    absent: see :attr:`absent`; repeat: see :attr:`repeat`.
     Where the processes may be on several hosts: hosts (names by pid), cores (of all hosts
     together) and clock_bounds_s (by host: the greatest possible error of its times against
     those of process 0, in seconds)."""

@@ -69,10 +69,7 @@ def recover(folder: Path, out: Path | None = None, *others: Path) -> tuple[Path,
     with ExitStack() as locks:
         for each in dict.fromkeys(folders):
             _lock(each, locks)
-        places = _by_pid(folders, about)
-        if out is None and None in places:
-            missing = [pid for pid, place in enumerate(places) if place is None]
-            raise TraceError(f"{folder}: {elsewhere(folder, about, missing)}")
+        places = _by_pid(folders, about, may_lack=out is not None)
         try:
             run = _recovered(collect(places, complete=False, meta=about["meta"]))
             run, _ = write_fitting(target, earlier, run)
@@ -104,7 +101,7 @@ def _lock(folder: Path, locks: ExitStack) -> None:
     locks.callback(os.close, held)
 
 
-def _by_pid(parts: Sequence[Path], about: About) -> list[Path | None]:
+def _by_pid(parts: Sequence[Path], about: About, *, may_lack: bool) -> list[Path | None]:
     """Return the folder that has the records of each process; None where none has.
 
     A run on one host has one folder, also for a process that has not begun to record.
@@ -124,6 +121,9 @@ def _by_pid(parts: Sequence[Path], about: About) -> list[Path | None]:
             f"the records of all {about['nprocs']} processes are missing; give the folders that "
             f"have them"
         )
+    missing = [pid for pid in range(about["nprocs"]) if pid not in found]
+    if missing and not may_lack:
+        raise TraceError(f"{parts[0]}: {elsewhere(parts[0], about, missing)}")
     return [found.get(pid) for pid in range(about["nprocs"])]
 
 
