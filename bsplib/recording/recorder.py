@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
 from types import CodeType, FrameType
 
 from bsplib import call_site
@@ -66,29 +65,23 @@ class Recorder:
             self._imports.close()
             self._spool.define("imports", self._imports.found)
 
-    def define_group(self, info: GroupInfo) -> int:
-        """Return the number that stands for a group in this process's records."""
-        self._spool.define("group", info.to_json())
+    def open_group(self, info: GroupInfo, pid: int, opened_ns: int) -> tuple[int, Log]:
+        """Return the number of a group in this process's records, and what writes its records.
+
+        Args:
+            info: what the trace stores of it.
+            pid: this process in the group.
+            opened_ns: when it was made.
+        """
+        spool, number = self._spool, self._groups
+        spool.define("group", info.to_json())
         self._groups += 1
-        return self._groups - 1
+        rows = spool.records.rows, spool.traffic.rows
+        return number, Log(*rows, number, pid, info.members, self._began_ns, opened_ns, self._usage)
 
-    def log(self, number: int, pid: int, members: Sequence[int], opened_ns: int) -> Log:
-        """Return what writes the records of a group; for the arguments see :class:`Log`."""
-        spool = self._spool
-        return Log(
-            spool.records.rows,
-            spool.traffic.rows,
-            number,
-            pid,
-            members,
-            self._began_ns,
-            opened_ns,
-            self._usage,
-        )
-
-    def stop(self, error: BaseException) -> None:
-        """Stop recording; what has been recorded is kept."""
-        self._spool.stop(error)
+    def stop(self) -> None:
+        """Stop recording where a virtual time has more than 63 bits; what there is, is kept."""
+        self._spool.stop(OSError(errno.ERANGE, os.strerror(errno.ERANGE)))
 
     def stack_of_end(self) -> int:
         """Return the number of a stack for the end of ``main``, with the last line of ``main``."""
@@ -149,16 +142,15 @@ class GroupRecords:
         above: Log | None = None,
     ) -> None:
         self._recorder = recorder
-        self._number = recorder.define_group(info)
-        """Number of this group in the records of this process."""
+        self._number, log = recorder.open_group(info, port.pid, opened_ns)
         self.observer = RecordingObserver(
-            recorder.log(self._number, port.pid, port.members, opened_ns),
+            log,
             above,
             port.clock,
             Traffic(port.nprocs),
             recorder.stack_keys,
             recorder.stack_of_end,
-            self._stop,
+            recorder.stop,
         )
         """Writes a record of each superstep."""
 
@@ -176,7 +168,3 @@ class GroupRecords:
         log.suspend(opened_ns, engine.comm_ns)
         info = GroupInfo(self._number, engine.superstep, partition, index, port.members)
         return GroupRecords(self._recorder, port, info, opened_ns, log)
-
-    def _stop(self) -> None:
-        """Stop recording where a virtual time has more than 63 bits."""
-        self._recorder.stop(OSError(errno.ERANGE, os.strerror(errno.ERANGE)))
