@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from bsplib.profiler._arrays import Bools, Ints, Numbers
 
 _TABLE_PER_ROW = 4
+"""A table with a place for each possible value replaces a sort of the rows up to this length."""
 
 
 def is_small(table: float, rows: int) -> bool:

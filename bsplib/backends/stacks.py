@@ -24,6 +24,7 @@ ANSWER_S = 3.0
 """Seconds to wait for stacks. A stack takes a millisecond; a stopped process writes none, and is
 not asked."""
 _LOOK_S = 0.005
+"""Sleep between two looks at what was written: an answer counts once two looks find it alike."""
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 SIGNAL = signal.SIGRTMAX - 6
 """A realtime signal that nothing else uses; a process has to let it through, to answer."""

@@ -51,6 +51,7 @@ Terms = dict[str, Any]
 
 MOST_CHARACTERS = 1000
 _DEEPEST = 50
+"""Formulas come from files of others, too: nested without a bound, one would exhaust the stack."""
 
 _OPERATORS: dict[type[ast.operator], Callable[..., Any]] = {
     ast.Add: operator.add,

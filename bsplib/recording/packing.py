@@ -39,6 +39,7 @@ else:
 HEADER = Struct("<4sIIIQ")
 MAGIC = b"BSPC"
 _LEVEL = 1
+"""The fastest level of zstd: the process that is recorded waits while it packs a chunk."""
 _WORD = np.dtype(np.int64).itemsize
 
 _Column = NDArray[np.int64]

@@ -40,6 +40,7 @@ rows."""
 _WORD = Struct("<Q")
 assert HEADER.size == HEADER_BYTES
 ROWS_AT_FIRST = 1024
+"""Few, so that a short run has small files; they double up to ``CHUNK_ROWS``."""
 CHUNK_ROWS = 8192
 CHUNKS = ".chunks"
 """Is added to the name of a table for the file of its chunks."""

@@ -225,6 +225,7 @@ def _way_out(main: Any) -> str:
 
 
 _GREATEST = 2**53
+"""Integers beyond this are not exact as floats."""
 
 
 def numbers_among(

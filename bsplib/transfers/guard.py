@@ -27,6 +27,7 @@ Report = Callable[[bool, str], Exception]
 write it; and the text."""
 
 _MOST_SITES = 255
+"""A site has its number in one byte: all sites from here on share this number."""
 
 
 class AccessCheck:

@@ -59,6 +59,7 @@ _STATUS = Struct("<BB")
 its link."""
 _SIZE = Struct("<q")
 _MOST_LINE = 512
+"""All ranks send lines of this length, padded: one collective compares lines of any lengths."""
 _HASHES = (
     "hash() of a text and the order of a set differ between the ranks; to make them equal, start "
     "the program by bsp run, or put PYTHONHASHSEED=0 into the environment of mpiexec"

@@ -66,7 +66,7 @@ class Heap:
                 else:
                     self._free[position] = (start + size, free - size)
                 self._used[start] = size
-                return start, False
+                return start, False  # the block before has written here
         start, is_fresh = self._extend(size)
         self._used[start] = size
         return start, is_fresh
@@ -74,7 +74,7 @@ class Heap:
     def clear(self) -> None:
         """Release all blocks at once."""
         for window in self._windows:
-            window.fresh = max(window.fresh, window.top)
+            window.fresh = max(window.fresh, window.top)  # below top it is not zero any more
             window.top = window.start
         self._free.clear()
         self._used.clear()
