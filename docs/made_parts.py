@@ -205,12 +205,9 @@ def _gallery() -> str:
     pages = runpy.run_path(str(DOCS / "gallery_pages.py"))
     rows = []
     for name, title in pages["TITLES"].items():
-        text = pages["text_of"](
-            inspect.getdoc(importlib.import_module(f"bsplib.apps.gallery.{name}"))
-        )
         peer = DOCS.parent / f"apps/gallery/{name}_mpi4py.py"
         same = f" ([in mpi4py](../../apps/gallery/{peer.name}))" if peer.exists() else ""
-        rows.append(f"- [{title}](../../apps/gallery/{name}.py){same}: {text.lead}")
+        rows.append(f"- [{title}](../../apps/gallery/{name}.py){same}")
     return "\n".join(rows)
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bsplib.group import Group
 from bsplib.profiler.export.table import FORMATS
 from bsplib.tools.cli import main
 
@@ -52,19 +51,6 @@ def test_every_function_and_class_that_a_page_links_is_defined_in_that_file(page
         parts = [] if name.endswith(".py") else name.split(".")
         missing += [name for part in parts if not re.search(rf"(?:def|class) {part}\b", code)]
     assert missing == []
-
-
-def test_every_call_that_ends_supersteps_has_its_cost_on_the_page_of_predictions():
-    text = (ROOT / "docs/howto/predicting.md").read_text(encoding="utf-8")
-    table = text[text.index("## What collectives cost") : text.index("## A table of times")]
-    named = set(
-        re.findall(r"`([\w.]+)`", "\n".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)))
-    )
-    methods = {name: getattr(Group, name) for name in dir(Group) if not name.startswith("_")}
-    ending = {name for name, method in methods.items() if "Supersteps: " in (method.__doc__ or "")}
-    assert ending >= {"broadcast", "exscan", "split"}
-    assert named >= ending | {"experiment", "bsplib.map"}
-    assert {name for name in named if "." not in name} <= set(methods)
 
 
 def blocks(page, language):
