@@ -69,8 +69,6 @@ class Measured:
     processes share cores, this includes waiting for a core."""
     patterns: Mapping[str, Curve] = field(default_factory=dict)
     """Seconds of a superstep by the bytes of its h-relation, in memory in use, by pattern."""
-    misfit: float | None = None
-    """Greatest relative error of the curves at sizes between their knots."""
     spread: float | None = None
     """Mean relative difference of the times of one half of the rounds and the other half."""
 

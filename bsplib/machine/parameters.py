@@ -401,7 +401,7 @@ def _measured(what: str, value: object) -> tuple[Measured, ...]:
 
     checks: dict[str, _Check] = {
         "p": _whole,
-        **dict.fromkeys(("empty", "call", "start", "misfit", "spread"), _ratio),
+        **dict.fromkeys(("empty", "call", "start", "spread"), _ratio),
         "slowdown": _positive,
         "patterns": lambda what, value: _tables(what, value, PATTERNS, curve),
     }
@@ -524,20 +524,11 @@ def _parse(text: str, where: str) -> Machine:
     try:
         return Machine.of(machine_text.parse(text))
     except KeyError as error:
-        entry = error.args[0]
-        raise UsageError(_without(machine_text.NAMES.get(entry, entry), where)) from None
+        entry = machine_text.NAMES.get(error.args[0], error.args[0])
+        raise UsageError(
+            f"machine: {where} has no entry {entry!r}; a Machine needs "
+            "name, source and g_s_per_byte, and bsp machine new FILE.toml writes a file with all "
+            "entries explained"
+        ) from None
     except ValueError as error:
         raise UsageError(f"machine: {where}: {error}") from None
-
-
-def _without(entry: str, where: str) -> str:
-    """Return the text of an error: a file has no such entry, and how a whole file looks."""
-    from bsplib.machine.template import LEAST  # noqa: PLC0415  # only errors need it
-
-    text = f"machine: {where} has no entry {entry!r}"
-    if entry not in LEAST:
-        return text
-    return (
-        f"{text}; a file of a Machine needs at least the entries below, and bsp machine new "
-        f"FILE.toml writes one with all entries explained:\n\n{LEAST}"
-    )

@@ -1,13 +1,5 @@
 """The template of a Machine: a file that a user fills in to describe a cluster."""
 
-LEAST = """\
-name = "my cluster"
-source = "my estimate"
-g_s_per_byte = 1e-9
-l_s = 5e-5
-"""
-"""What a file of a Machine needs at least; only l may be missing until it is used."""
-
 TEMPLATE = """\
 # A Machine: the parameters of a computer, by which bsplib predicts the time of a program.
 # Replace the figures by those of your cluster. Then learn from small runs of a program:

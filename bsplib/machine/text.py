@@ -41,7 +41,6 @@ A probe adds what it measured; then these times price a superstep in place of g 
     call_s = 1e-7                     # each further put of an array of 8 bytes in a superstep
     start_s = 2e-2                    # a run that does nothing
     slowdown = 1.05                   # of a computation, compared with its time alone
-    misfit = 0.03                     # greatest relative error between the knots of the curves
     spread = 0.02                     # mean relative difference of two halves of the rounds
 
     [measured.patterns.exchange]      # knots: bytes of the h-relation, seconds of a superstep

@@ -116,9 +116,9 @@ def test_a_missing_entry_is_named(write, entry):
     path = write("\n".join(line for line in MACHINE.splitlines() if not line.startswith(entry)))
     with pytest.raises(bsplib.UsageError) as raised:
         load_machine(path)
-    first, _, template = str(raised.value).partition("\n\n")
-    assert first.startswith(f"machine: {path} has no entry {entry!r}; a file of a Machine needs")
-    assert load_machine(write(template, "again.toml")).g == 1e-9
+    assert str(raised.value).startswith(
+        f"machine: {path} has no entry {entry!r}; a Machine needs name, source and g_s_per_byte"
+    )
 
 
 @pytest.mark.parametrize(

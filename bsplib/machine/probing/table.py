@@ -93,14 +93,12 @@ _COLUMNS: dict[str, Callable[[Measured], str]] = {
     "1 MiB": lambda it: _at(it.patterns.get("exchange")),
     "start": lambda it: _time(it.start),
     "slower": lambda it: f"{it.slowdown:.2f}",
-    "misfit": lambda it: _percent(it.misfit),
     "spread": lambda it: _percent(it.spread),
 }
 _MEANING = (
     "empty: a superstep without communication; a put: each further one of 8 B; 1 MiB: exchanged "
     "in pairs; start: of a run that does nothing; slower: computation, compared with one process "
-    "alone; misfit: greatest error of the curves between the sizes of their knots; spread: mean "
-    "difference of two halves of the rounds."
+    "alone; spread: mean difference of two halves of the rounds."
 )
 
 

@@ -7,10 +7,9 @@ faster by a third when the processes happen to arrive in the right order.
 
 The six patterns are supersteps of messages, as in Roda et al. 1999, section 3, whose receivers
 read them in place. The curve of a pattern has a knot at each power of two: more of them, where
-messages outgrow the caches or their records, made no replay of a whole program better. Sizes
-between them tell its misfit. How well messages of these
-sizes fit into the caches depends on where the system places their memory: so each round is made
-by new processes, where that is quick.
+messages outgrow the caches or their records, made no replay of a whole program better. How well
+messages of these sizes fit into the caches depends on where the system places their memory: so each
+round is made by new processes, where that is quick.
 """
 
 from __future__ import annotations
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 
 SIZES = tuple(2**power for power in range(6, 25))
 """h in bytes, at the knots of the curves."""
-BETWEEN = (*(3 * 2**power for power in (5, 8, 9, 11, 14, 17)), 5 * 2**19)
-"""h in bytes, between knots, to find out how well the curves fit there."""
 LEAST_ROUNDS, MOST_ROUNDS = 4, 25
 _QUARTILE = 0.25
 _WORK_KEYS = 2**22
@@ -133,7 +130,7 @@ def _rounds(
 def sizes_that_fit(nprocs: int) -> tuple[int, ...]:
     """Return all sizes for which there is enough shared memory."""
     most = most_bytes(nprocs)
-    return tuple(size for size in sorted({*SIZES, *BETWEEN}) if size <= most)
+    return tuple(size for size in SIZES if size <= most)
 
 
 def most_bytes(nprocs: int) -> int:
@@ -169,10 +166,8 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
     """
     one, several = typical(times.puts_s)
     seconds = _ascending(typical(times.patterns_s))
-    knots = [place for place, size in enumerate(times.sizes) if size in SIZES]
-    sizes = tuple(times.sizes[place] for place in knots)
     curves = {
-        pattern: Curve(sizes, tuple(row[knots].tolist()))
+        pattern: Curve(times.sizes, tuple(row.tolist()))
         for pattern, row in zip(PATTERNS, seconds, strict=False)
     }
     return Measured(
@@ -182,7 +177,6 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
         start=None if backends.find(backend).is_spread else start_s(times.nprocs, backend),
         slowdown=max(float(np.median(times.slower)), 1.0) * max(times.nprocs / cores, 1.0),
         patterns=curves,
-        misfit=misfit_of(curves, times.sizes, seconds) if len(seconds) else None,
         spread=spread_of(times),
     )
 
@@ -195,19 +189,6 @@ def _ascending(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
 def typical(rounds: Any) -> Any:
     """Return the lower quartile over rounds, which are the first dimension."""
     return np.quantile(rounds, _QUARTILE, axis=0)
-
-
-def misfit_of(
-    curves: dict[str, Curve], sizes: tuple[int, ...], seconds: NDArray[np.float64]
-) -> float:
-    """Return the greatest relative error of the curves at the sizes between their knots."""
-    places = [place for place, size in enumerate(sizes) if size in BETWEEN]
-    between = np.array([sizes[place] for place in places])
-    errors = [
-        np.abs(curve.at(between) / row[places] - 1)
-        for curve, row in zip(curves.values(), seconds, strict=True)
-    ]
-    return float(np.max(errors))
 
 
 def spread_of(times: ProbeTimes) -> float | None:

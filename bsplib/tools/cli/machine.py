@@ -136,9 +136,8 @@ def probe(
 
     For several numbers of processes this command measures an empty sync, small puts, six
     patterns of communication by message size, and what else prices a superstep; it takes
-    about a minute. g and L are lines fitted to the curves of the patterns. Misfit is the
-    greatest error of the curves at sizes that were measured between their knots, spread the
-    mean difference between one half of the measurements and the other.
+    about a minute. g and L are lines fitted to the curves of the patterns, with their greatest
+    error. Spread is the mean difference between one half of the measurements and the other.
 
     With --backend mpi on several hosts, it measures g and l between the hosts and inside
     them instead. Every --machine option takes the file, and it needs no other option for

@@ -45,7 +45,6 @@ if __name__ == "__main__":
 @pytest.fixture
 def few_sizes(monkeypatch):
     monkeypatch.setattr("bsplib.machine.probing.times.SIZES", (64, 256))
-    monkeypatch.setattr("bsplib.machine.probing.times.BETWEEN", (96,))
 
 
 @pytest.mark.slow
