@@ -163,7 +163,11 @@ def point_of(model: ProgramModel, given: Mapping[str, float]) -> Point:
                 f"predict: {name} has no value; give one as in --at {name}={2 * max(measured):g}"
             )
         point[name] = float(given.get(name, measured[0]))
-    return {**point, PROCESSES: float(int(point[PROCESSES]))}
+    if point[PROCESSES] < 1 or point[PROCESSES] % 1:
+        raise UsageError(
+            f"predict: p is {point[PROCESSES]:g}; it has to be a whole number from 1 on"
+        )
+    return point
 
 
 def predict_at(model: ProgramModel, point: Point, prices: ReplayPrices) -> RunPrediction:
@@ -176,7 +180,8 @@ def predict_at(model: ProgramModel, point: Point, prices: ReplayPrices) -> RunPr
     try:
         chains = tuple(_chain(each, point, prices, dearer) for each in model.chains)
     except FormulaError as error:
-        raise UsageError(f"predict: {str(error).removeprefix('formula: ')}") from None
+        _, _, why = str(error).partition(" is not finite")
+        raise UsageError(f"predict: a law or a formula is not finite{why}") from None
     nodes = dict.fromkeys(model.nodes, _NOTHING)
     paths: dict[Chain, Seconds] = {}
     for each in chains:

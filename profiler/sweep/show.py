@@ -193,10 +193,12 @@ def conclusion(sweep: Sweep, verdict: Judgement) -> str:
         )
     told = [key for key in verdict.medians if key not in (verdict.best, *verdict.alike)]
     whose = f"{sweep.named(told[0])} takes" if len(told) == 1 else "The others take"
-    cost = " to ".join(dict.fromkeys(f"{each:.0%}" for each in (others[0], others[-1])))
+    least, most = others[0], others[-1]
+    shown = [f"{1 + each:.3g}" if most > 1 else f"{each:.0%}" for each in (least, most)]
+    cost = " to ".join(dict.fromkeys(shown)) + (" times as long" if most > 1 else " longer")
     alike = "; ".join(map(sweep.named, verdict.alike))
     text = f"Best: {best}, {took}."
-    text += f" Not told from it: {alike}." * bool(alike) + f" {whose} {cost} longer."
+    text += f" Not told from it: {alike}." * bool(alike) + f" {whose} {cost}."
     place = sweep.place
     ends = {key[place] for key in sweep.keys}
     if len(sweep.parameters) == 1 and verdict.best[place] in (min(ends), max(ends)):

@@ -281,8 +281,10 @@ def test_a_point_at_which_a_law_has_no_value_is_refused_in_a_sentence(recorded):
     first, *others = model.chains
     learned = {**first.learned, "h": Learned((Law("log2(n)", 2),))}
     odd = replace(model, chains=(replace(first, learned=learned), *others))
-    with pytest.raises(bsplib.UsageError, match=r"^predict: the term of .* at n = 0"):
+    with pytest.raises(bsplib.UsageError, match=r"^predict: a law or a formula .* at n = 0"):
         predict_run(odd, 2, {"n": 0})
+    with pytest.raises(bsplib.UsageError, match=r"^predict: p is 0; it has to be a whole number"):
+        predict_run(model, 0, {"n": 128})
 
 
 @pytest.mark.lengthy

@@ -237,7 +237,7 @@ def test_one_that_is_many_times_faster_is_best_though_a_process_receives_nothing
     points = [point(value, 0, seconds) for value, seconds in ((1, 3.3e-2), (128, 1e-3))]
     found = Sweep(("block",), points, {})
     assert conclusion(found, judge(found.samples())) == (
-        "Best: block = 128, 1.00 ms. block = 1 takes 3200% longer. It is the end of the range: "
+        "Best: block = 128, 1.00 ms. block = 1 takes 33 times as long. It is the end of the range: "
         "there may be a better one outside."
     )
 
