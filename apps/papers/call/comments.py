@@ -10,7 +10,6 @@ Source: Gonzalez et al., section 3: the pragmas of CALL.
 from __future__ import annotations
 
 import ast
-import builtins
 import io
 import re
 import sys
@@ -72,12 +71,11 @@ def instrument(source: str, file: str) -> ast.Module | None:
     """
     if "cll" not in source:
         return None
-    plain = compile(source, file, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+    compile(source, file, "exec", dont_inherit=True)  # it has no other errors than its own
     directives = {each.line: each for each in _directives(source, file)}
     if not directives:
         return None
     _check_nested(list(directives.values()))
-    _check_names(list(directives.values()), plain)
     tree = _with_marks(source, file, directives)
     _Wrapper(directives, file).visit(tree)
     return ast.fix_missing_locations(tree)
@@ -153,28 +151,6 @@ def _check_nested(directives: Sequence[_Directive]) -> None:
     if open_ones:
         first = open_ones[-1]
         raise UsageError(f"{first.place}: {first.name} does not end; write #cll end {first.name}")
-
-
-def _check_names(directives: Sequence[_Directive], tree: ast.AST) -> None:
-    """Check that the program gives a value to each name in a formula, somewhere."""
-    bound = {*dir(builtins)}
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                bound.add(name)
-            case ast.alias(name="*"):
-                return  # who knows what it brings
-            case ast.alias(name=name, asname=other):
-                bound.add(other or name.partition(".")[0])
-            case ast.FunctionDef(name=name) | ast.MatchAs(name=str() as name):
-                bound.add(name)
-    for each in directives:
-        for name in each.variables if each.formula else ():
-            if name not in bound:
-                raise UsageError(
-                    f"{each.place}: experiment {each.name}: {name} in the formula is no variable "
-                    f"of the program, and not measured as {' and '.join(MEASURED)} are"
-                )
 
 
 def _with_marks(source: str, file: str, directives: Mapping[int, _Directive]) -> ast.Module:
