@@ -50,8 +50,6 @@ class CollectiveLaws(NamedTuple):
     """Of supersteps, h and h_sum of one call."""
     calls: Vector
     """The calls of each run."""
-    counts: tuple[Law, ...]
-    """Their laws, if they have any."""
 
 
 class _Calls(NamedTuple):
@@ -133,7 +131,7 @@ def _laws(
     if not found["supersteps"]:
         return None
     laws = {quantity: tuple(laws) for quantity, laws in found.items() if laws}
-    return CollectiveLaws(laws, called, laws_of(values, called))
+    return CollectiveLaws(laws, called)
 
 
 def _gives(law: Law, values: Values, wanted: Vector) -> bool:

@@ -264,22 +264,24 @@ class _Learner:
         return ChainModel(chain, learned, ends)
 
     def _collective(self, name: str, rows: Sequence[Quantities]) -> dict[str, Learned]:
-        """Return what the known form of a collective gives; nothing if it is none."""
-        if self._ratio is None:
+        """Return what the known form of a collective gives; nothing if it is none.
+
+        It may be called from some size or number of processes on: then how often needs a law.
+        """
+        passed = np.array([row.supersteps > 0 for row in rows])
+        if self._ratio is None or not passed.any():
             return {}
-        found = laws_of_collective(name, self._values, rows, self._ratio)
-        if found is not None:
-            calls, counts = found.calls, found.counts
-            times = Learned(counts, whole=True) if counts else self._unknown(calls, calls > 0)
-        else:  # it may be called from some size or number of processes on
-            passed = np.array([row.supersteps > 0 for row in rows])
-            where = laws_of(self._values, passed.astype(float)) if passed.any() else ()
-            part = {each: column[passed] for each, column in self._values.items()}
-            some = [row for row in rows if row.supersteps > 0]
-            found = laws_of_collective(name, part, some, self._ratio) if where else None
-            if found is None or (found.calls != 1).any():
-                return {}
-            times = Learned(where)
+        part = {each: column[passed] for each, column in self._values.items()}
+        some = [row for row in rows if row.supersteps > 0]
+        found = laws_of_collective(name, part, some, self._ratio)
+        if found is None:
+            return {}
+        calls = np.zeros(len(rows))
+        calls[passed] = found.calls
+        counts = laws_of(self._values, calls)
+        if not counts and not passed.all():
+            return {}
+        times = Learned(counts, whole=True) if counts else self._unknown(calls, passed)
         learned = {name: Learned(laws, times=times) for name, laws in found.laws.items()}
         # It calls nothing beyond the pattern of a superstep, which is what calls are counted for.
         return learned | {"calls": learned["supersteps"]}

@@ -233,6 +233,28 @@ def test_the_calls_of_a_collective_are_whole_also_where_their_law_is_a_root(tmp_
             assert (value.value, value.low) == (wanted, wanted)
 
 
+@pytest.mark.lengthy
+def test_a_collective_in_some_rounds_of_a_loop_keeps_its_known_form(tmp_path):
+    """Runs with few rounds have none, and 32 processes need more supersteps for each."""
+
+    def checked(bsp, n):
+        charge(bsp, 1e-6)
+        for _ in range(n // 32):
+            bsp.allreduce(1.0)
+
+    def run(n, p):
+        path = tmp_path / f"{n}-{p}.bsp"
+        bsplib.run(checked, n, nprocs=p, backend="sim", machine=THERE, profile=path)
+        return read_trace(path).runs[0], {"n": float(n)}, ()
+
+    model = learn([*(run(n, p) for n in (16, 24, 32, 48) for p in COUNTS), run(96, 32)])
+    (true,) = observe([run(192, 32)]).observations
+    for each in model.chains:
+        for name in ("supersteps", "h"):
+            wanted = getattr(true.of(each.chain), name)
+            assert each.at(true.values)[name][:3] == (wanted, wanted, wanted)
+
+
 def test_what_a_superstep_moves_counts_in_whole_supersteps(tmp_path):
     def rounds(bsp, n):
         charge(bsp, 1e-6)
