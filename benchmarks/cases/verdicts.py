@@ -245,7 +245,7 @@ def _first_of(mpi: Mpi, nprocs: int, fault: str) -> tuple[bool, bool]:
     """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.bsp"
-        words = ("-m", "bsplib.record", str(out), str(PROGRAM), fault, str(FAULT_ROUNDS))
+        words = ("-m", "bsplib", "record", str(out), str(PROGRAM), fault, str(FAULT_ROUNDS))
         ran = subprocess.run(
             mpi.start(nprocs, sys.executable, *words),
             env=mpi.whole_environment(nprocs),

@@ -1,4 +1,4 @@
-"""The command line of ``python -m bsplib.record`` and of ``bsp record``."""
+"""The command line of ``bsp record``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ Examples, each after "mpiexec -n 4":
   bsp record jacobi.bsp jacobi.py 1000
   bsp record jacobi.bsp -m package.jacobi 1000
 """
-_USAGE = "Usage: mpiexec -n N python -m bsplib.record OUT [-m] PROGRAM [ARGUMENTS]..."
 
 JOIN = "bsplib.record.join"
 """Module that makes a trace of the files of the ranks."""
@@ -46,14 +45,12 @@ def main(arguments: list[str]) -> None:
     """Run a program and record it.
 
     Args:
-        arguments: the words of the command line, without the name of the command.
+        arguments: the words of the command line, without the name of the command: OUT and what
+            follows it.
 
     Raises:
         SystemExit: a mistake in the arguments, or the end of the program.
     """
-    if arguments and arguments[0] in {"-h", "--help"}:
-        sys.stdout.write(f"{_USAGE}\n\n{ABOUT}\n{EXAMPLES}")
-        return
     out, is_module, program, rest = _understood(arguments)
     if reason := obstacle(out, TRACE):
         _refuse(reason)
@@ -67,13 +64,11 @@ def main(arguments: list[str]) -> None:
 
 def _understood(arguments: list[str]) -> tuple[Path, bool, str, list[str]]:
     """Return the trace, whether the program is a module, the program and its arguments."""
-    if not arguments or arguments[0].startswith("-"):
-        _refuse("name the trace first: bsp record OUT PROGRAM [ARGUMENTS]...")
     out, rest = Path(arguments[0]), arguments[1:]
     is_module = rest[:1] == ["-m"]
     rest = rest[is_module:]
     if not rest:
-        _refuse("name the program after the trace: bsp record OUT PROGRAM [ARGUMENTS]...")
+        _refuse("name the module after -m: bsp record OUT -m MODULE [ARGUMENTS]...")
     program = rest[0]
     if not is_module and not os.path.exists(program):
         _refuse(f"there is no program {program}; a module is named by -m")

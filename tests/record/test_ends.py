@@ -196,8 +196,7 @@ def test_a_program_can_be_a_module(mpi, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "name the trace first"),
-        (("out.bsp",), "name the program after the trace"),
+        (("out.bsp", "-m"), "name the module after -m"),
         (("out.bsp", "nosuch.py"), "there is no program nosuch.py; a module is named by -m"),
         (("program.py", "program.py"), "program.py exists and is not a trace; name another file"),
         (("nosuch/out.bsp", "program.py"), "/nosuch"),
@@ -207,7 +206,7 @@ def test_a_program_can_be_a_module(mpi, tmp_path):
 def test_a_mistake_in_the_command_is_one_sentence(words, sentence, tmp_path):
     (tmp_path / "program.py").write_text("print('runs')\n")
     done = subprocess.run(
-        [sys.executable, "-m", "bsplib.record", *words],
+        [sys.executable, "-m", "bsplib", "record", *words],
         capture_output=True,
         text=True,
         check=False,

@@ -35,7 +35,7 @@ def recorded(request, tmp_path_factory):
     def recorded(nprocs, *program):
         out = tmp_path_factory.mktemp("recorded") / "out.bsp"
         ran = subprocess.run(
-            mpi.start(nprocs, sys.executable, "-m", "bsplib.record", str(out), *program),
+            mpi.start(nprocs, sys.executable, "-m", "bsplib", "record", str(out), *program),
             env=mpi.whole_environment(nprocs),
             cwd=ROOT,
             capture_output=True,
