@@ -1,7 +1,7 @@
 """Makes a trace of what the ranks of an mpi4py program have recorded.
 
-The recorder does this at the end of the program. By hand: ``python -m bsplib.record.join FOLDER
-OUT``, with the folder ``OUT.ranks`` that is left where the program was killed.
+The recorder does this at the end of the program, by ``python -m bsplib.record.join FOLDER OUT``.
+Where the program was killed, the folder ``OUT.ranks`` is left, and ``bsp recover`` does it by hand.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from bsplib.recording.records import Run, Trace
 
 RANKS = ".ranks"
 """What is added to the name of a trace for the folder of its ranks."""
-_USAGE = "usage: python -m bsplib.record.join FOLDER OUT"
 
 
 def join(folder: str | os.PathLike[str]) -> Trace:
@@ -89,9 +88,6 @@ def recover(folder: Path, out: Path | None = None) -> tuple[Path, Run]:
 
 def main(arguments: list[str]) -> int:
     """Join a folder into a trace; say what is wrong in one sentence."""
-    if len(arguments) != 2:
-        sys.stderr.write(f"{_USAGE}\n")
-        return 2
     folder, out = map(Path, arguments)
     try:
         run = join_into(folder, out)
