@@ -117,12 +117,6 @@ class TableBySuperstep(BySuperstep):
         """Return the value of process 0 in each superstep; there is none before."""
         return values[: self.steps]
 
-    def last_records(self) -> Ints:
-        """Return the last record of each process."""
-        first = self.before * self.nprocs
-        at_end = np.arange(1, self.nprocs + 1) * self.steps - 1
-        return first + at_end if self.steps else np.arange(self.nprocs)
-
     def add_from_preceding(self, sums: Numbers, values: Numbers, at_first: Numbers) -> None:
         """Add to each record the value of the one before it of its process.
 
@@ -174,16 +168,6 @@ class TableBySuperstep(BySuperstep):
         at *= self.steps
         at += np.arange(first, first + self.steps)
         return record
-
-    def beside(self, record: Numbers, pid: Numbers) -> Ints:
-        """Return the records of other processes in the supersteps of some records."""
-        away = pid.astype(np.int64) - self._pid[record]
-        if self.before:
-            away *= np.where(record < self.before * self.nprocs, 1, self.steps)
-        else:
-            away *= self.steps
-        away += record
-        return away
 
     def preceding(self) -> Ints:
         """Return for each record the one before it of its process; -1 for the first one."""

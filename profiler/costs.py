@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from bsplib.directions import is_out
-from bsplib.profiler._by_step import BySuperstep, TableBySuperstep, table_of
+from bsplib.profiler._by_step import BySuperstep, table_of
 from bsplib.profiler._numbering import changes, finder, is_small, rank_in_place
 from bsplib.recording.records import NOT_MEASURED, Run
 from bsplib.recording.tables import constant
@@ -295,23 +295,10 @@ def _h_relation(run: Run, counted: Bools | None = None) -> tuple[Floats, Floats]
         rows, partner = rows[counted], partner[counted]
     caller, sizes = rows["record"], rows["bytes"].astype(np.float64)
     out, there = is_out(rows["direction"]), partner >= 0
-    for h, direction in ((h_out, out), (h_in, ~out)):
-        _add_some(h, caller, sizes, direction)
-        _add_some(h, partner, sizes, there & ~direction)
+    for sums, direction in ((h_out, out), (h_in, ~out)):
+        for place, chosen in ((caller, direction), (partner, there & ~direction)):
+            sums[:] += np.bincount(place[chosen], sizes[chosen], len(sums))
     return h_out, h_in
-
-
-def _add_some(
-    sums: Floats,
-    place: Ints,
-    values: Floats,
-    chosen: Bools,
-) -> None:
-    """Add those of some values that are chosen to sums at their places."""
-    if chosen.all():  # mostly all or none are
-        sums += np.bincount(place, values, len(sums))
-    elif chosen.any():
-        sums += np.bincount(place[chosen], values[chosen], len(sums))
 
 
 def partner_records(run: Run) -> Ints:
@@ -320,8 +307,6 @@ def partner_records(run: Run) -> Ints:
     if len(caller) == 0:
         return np.zeros(0, np.int64)
     by, nprocs = by_superstep(run), run.nprocs
-    if isinstance(by, TableBySuperstep):
-        return by.beside(caller, partner)
     # With a process added, the key of a record is unique.
     pid, keys = run.records["pid"], by.of_record * nprocs
     find = finder(keys + pid, by.count * nprocs)

@@ -171,7 +171,8 @@ class CommunicationTimes:
 
     def add(self, h: Floats, comm_ns: Floats) -> None:
         """Take in pairs."""
-        self._pending.append(_of_pairs(h.astype(np.int64), comm_ns.astype(np.int64)))
+        once_each = np.ones(len(h), np.int64)
+        self._pending.append(_counted(h.astype(np.int64), comm_ns.astype(np.int64), once_each))
         self._rows += len(self._pending[-1][0])
         if self._rows > 0:
             self._join()
@@ -206,17 +207,6 @@ class CommunicationTimes:
         ]
         found_h, comm_s, number = np.array(points, np.float64).reshape(-1, 3).T
         return found_h, comm_s, number
-
-
-def _of_pairs(h: Ints, comm_ns: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the different pairs in order, and how often each of them is there."""
-    end = int(comm_ns.max(initial=0)) + 1
-    if int(h.max(initial=0)) >= np.iinfo(np.int64).max // end:
-        return _counted(h, comm_ns, np.ones(len(h), np.int64))
-    keys = np.sort(h * end + comm_ns)  # one number sorts several times as fast as two
-    begins = starts(keys)
-    found_h, found_ns = np.divmod(keys[begins], end)
-    return found_h, found_ns, np.diff(np.append(begins, len(keys)))
 
 
 def _counted(h: Ints, comm_ns: Ints, count: Ints) -> tuple[Ints, Ints, Ints]:

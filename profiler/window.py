@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from bsplib.errors import UsageError
-from bsplib.profiler._by_step import TableBySuperstep
 from bsplib.profiler.costs import (
     GROUPS,
-    by_superstep,
     computation_ns,
     group_columns,
     h_relation,
@@ -217,21 +215,18 @@ class _Halo(NamedTuple):
 
 def _halo_after(run: Run, position: Ints, records: Columns, traffic: Columns) -> _Halo:
     """Return the last root supersteps of all processes, with their records and traffic."""
-    if isinstance(by := by_superstep(run), TableBySuperstep):
-        rows, count = by.last_records(), 1
-    else:
-        root = np.flatnonzero(records["group"] == 0)
-        superstep = records["superstep"][root]
-        last = np.full(run.nprocs, -1, np.int64)
-        np.maximum.at(last, records["pid"][root], superstep)
-        steps = np.unique(last[last >= 0])
-        rows, count = root[np.isin(superstep, steps)], len(steps)
+    root = np.flatnonzero(records["group"] == 0)
+    superstep = records["superstep"][root]
+    last = np.full(run.nprocs, -1, np.int64)
+    np.maximum.at(last, records["pid"][root], superstep)
+    steps = np.unique(last[last >= 0])
+    rows = root[np.isin(superstep, steps)]
     if len(traffic):
         place = np.full(len(records), -1, np.int64)
         place[rows] = np.arange(len(rows))
         traffic = traffic[np.flatnonzero(place[traffic["record"]] >= 0)]
         traffic.fields["record"] = place[traffic["record"]]
-    return _Halo(position[rows], records[rows], traffic, count)
+    return _Halo(position[rows], records[rows], traffic, len(steps))
 
 
 def _no_traffic() -> Columns:
@@ -332,7 +327,7 @@ class _WindowReader:
             if self._low[number] >= low and self._high[number] < end:
                 rows: slice | Ints = slice(0, len(columns))
             else:
-                rows = _between(steps, low, end)
+                rows = np.flatnonzero((low <= steps) & (steps < end))
             parts.append(columns[rows])
             positions.append(np.arange(first, first + len(columns))[rows])
             if self._high[number] < end:
@@ -404,10 +399,3 @@ def _ranges(
     for _, rows in run.table(name).chunks(fields):
         ranges.add(values(rows))
     return ranges.close()
-
-
-def _between(steps: Ints, low: int, end: int) -> slice | Ints:
-    """Return the rows of a range of supersteps: a slice, where the supersteps rise."""
-    if (steps[1:] >= steps[:-1]).all():
-        return slice(*np.searchsorted(steps, [low, end]).tolist())
-    return np.flatnonzero((low <= steps) & (steps < end))
