@@ -56,7 +56,8 @@ def write(request: Request, file: BinaryIO) -> None:
 
 def _profile(callgraph: CallGraph, weights: Weights) -> Iterator[bytes]:
     """Yield the fields of a Profile."""
-    strings = _Strings(lambda: len(strings), {"": 0})  # a new one is the next
+    strings = _Strings(None, {"": 0})
+    strings.default_factory = strings.__len__  # a new one is the next
     for name, unit in VALUES:
         yield message(_SAMPLE_TYPE, number(1, strings[name]) + number(2, strings[unit]))
     # A label without a unit is lost where its number is 0, that of the first process.
