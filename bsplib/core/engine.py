@@ -80,11 +80,13 @@ if not cython.compiled:
         write_bytes,
         write_number,
     )
-    from bsplib.core.entries import MOST_HEADS, MOST_SLOTS, SLOT_SHIFT
+    from bsplib.core.entries import MOST_HEADS
     from bsplib.core.kinds import (
         KIND_SHIFT,
         MESSAGE,
+        MOST_SLOTS,
         PUT,
+        SLOT_SHIFT,
         STAGED_MESSAGE,
         STAGED_PUT,
         STRIDED,

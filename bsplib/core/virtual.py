@@ -27,8 +27,16 @@ if not cython.compiled:
     from greenlet import getcurrent
 
     from bsplib.core.atomics import address_of, peek, prepare
-    from bsplib.core.entries import BYTE_MASK, HEAD_BYTES, INLINE_SIZE_MASK, RECEIVER_SHIFT
-    from bsplib.core.kinds import IN_BUFFER, INLINE, INLINE_BYTES, KIND_SHIFT
+    from bsplib.core.entries import HEAD_BYTES
+    from bsplib.core.kinds import (
+        BYTE_MASK,
+        IN_BUFFER,
+        INLINE,
+        INLINE_BYTES,
+        INLINE_SIZE_MASK,
+        KIND_SHIFT,
+        RECEIVER_SHIFT,
+    )
 
     def switch_to(target: Any) -> Any:
         """Let a greenlet run; return when another one switches back to the caller's."""
