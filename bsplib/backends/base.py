@@ -90,19 +90,24 @@ class Alignment(NamedTuple):
 
 
 class Port(ABC):
-    """The connection of one process to the other processes of one group."""
+    """The connection of one process to the other processes of one group.
 
-    pid: int
-    """This process in the numbering of the group."""
-    nprocs: int
-    members: Members
-    """Pids in the root group of the group's processes, by pid."""
-    meeting: Meeting
-    """The meetings of the group, by which supersteps end."""
-    staging: Any
-    """What the core tells by ``end_superstep`` that a superstep with staged values ends, and asks
-    itself for memory where all processes share it: ``reserve(nbytes, message=False)`` returns the
-    byte at which a value can be staged. Without shared memory this port."""
+    Args:
+        pid: this process in the numbering of the group.
+        members: pids in the root group of the group's processes, by pid.
+        meeting: the meetings of the group, by which supersteps end.
+        staging: what the core tells by ``end_superstep`` that a superstep with staged values ends,
+            and asks itself for memory where all processes share it: ``reserve(nbytes,
+            message=False)`` returns the byte at which a value can be staged. None: this port.
+    """
+
+    def __init__(self, pid: int, members: Members, meeting: Meeting, staging: Any = None) -> None:
+        self.pid = pid
+        self.nprocs = len(members)
+        self.members = members
+        self.meeting = meeting
+        self.staging = self if staging is None else staging
+
     clock: Clock | None = None
     """The clock of this process where its time is virtual."""
     now: Callable[[], int] = time.perf_counter_ns

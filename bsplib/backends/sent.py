@@ -18,8 +18,6 @@ from bsplib.core.meeting import Meeting
 class Exchanger(Protocol):
     """Sends and receives what the processes of a group post at a meeting."""
 
-    pid: int
-    nprocs: int
     released: int
 
     def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
@@ -42,13 +40,15 @@ class SentMeeting(Meeting):
 
     Args:
         exchanges: sends and receives.
+        pid: this process.
+        nprocs: number of processes of the group.
     """
 
-    def __init__(self, exchanges: Exchanger) -> None:
+    def __init__(self, exchanges: Exchanger, pid: int, nprocs: int) -> None:
         Meeting.__init__(self)
         self.has_staged = True
         self._exchanges = exchanges
-        self._pid, self._nprocs = exchanges.pid, exchanges.nprocs
+        self._pid, self._nprocs = pid, nprocs
         self._inline = np.zeros(INLINE_BYTES, np.uint8)
         self._all_flags = [0] * self._nprocs
         self._came: dict[int, NDArray[np.uint8]] = {}

@@ -167,13 +167,9 @@ class StreamPort(Port):
         key: Key = (),
         parent: StreamPort | None = None,
     ) -> None:
-        self.pid = pid
-        self.nprocs = len(members)
-        self.members = members
+        super().__init__(pid, members, SentMeeting(self, pid, len(members)))
         self.released = 0
         self._mail = mail
-        self.meeting = SentMeeting(self)
-        self.staging = self
         self._key = key
         self._parent = parent
         self._others = [other for other in range(self.nprocs) if other != pid]

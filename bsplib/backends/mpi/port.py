@@ -55,14 +55,11 @@ class MpiPort(Port):
     """
 
     def __init__(self, membership: Membership) -> None:
-        self.pid = membership.pid
-        self.nprocs = membership.nprocs
-        self.members = membership.members
+        meeting = SentMeeting(self, membership.pid, membership.nprocs)
+        super().__init__(membership.pid, membership.members, meeting)
         self.released = 0
         self._membership = membership
         self._link = membership.link
-        self.meeting = SentMeeting(self)
-        self.staging = self
         self._payloads = Payloads(membership)
         self._posting = Posting(membership, self._payloads)
         self._oblivious = Oblivious(membership, self._payloads, self._posting)

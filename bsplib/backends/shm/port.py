@@ -36,20 +36,15 @@ class ShmPort(Port):
     OBLIVIOUS: ClassVar[type[Oblivious]] = Oblivious
 
     def __init__(self, context: ProcessContext, members: Membership) -> None:
-        self.pid = members.pid
-        self.nprocs = members.nprocs
-        self.members = members.roots
         self._context = context
         self._segment = context.segment
         self._members = members
         waiter, areas = context.waiting.waiter, context.nprocs
-        self.meeting = self.MEETING(members.pid, members.nprocs, areas, self, waiter)
-        members.meeting = self.meeting
+        meeting = members.meeting = self.MEETING(members.pid, members.nprocs, areas, self, waiter)
         self._has_entered = False  # the control block may be there: a sub-group enters its parents
         self._oblivious = self.OBLIVIOUS(members)
-        self.staging = self._leases = Leases(
-            context.heap, context.segment, members, self._oblivious
-        )
+        self._leases = Leases(context.heap, context.segment, members, self._oblivious)
+        super().__init__(members.pid, members.roots, meeting, self._leases)
         self.meeting.leases = self._leases.leases
         self._left_over = self.meeting.left_over = context.left_over
 

@@ -238,26 +238,23 @@ class SimPort(Port):
         members: Members,
         key: tuple[int, ...] = (),
     ) -> None:
-        self.pid = pid
-        self.nprocs = len(members)
-        self.members = members
         self._world = world
         self._process = process
         self.clock = process.clock
         self.now = self.clock.now
-        self.staging = self
         self._key = key
         if key not in world.groups:
-            world.groups[key] = _Group(Gathering(self.nprocs), [({}, {}) for _ in members])
+            world.groups[key] = _Group(Gathering(len(members)), [({}, {}) for _ in members])
         self._group: _Group = world.groups[key]
         self._gathering = self._group.gathering
         self._staged = self._group.staged[pid]
         self._ended_alone = False  # this superstep, by an oblivious sync
         self._span = f"the sub-group of {named(members)}" if key else named(members)
         place = f"in a sync of {self._span}"
-        self.meeting = VirtualMeeting(
+        meeting = VirtualMeeting(
             pid, self._gathering, process, self.clock, world.rounds, self, place
         )
+        super().__init__(pid, members, meeting)
         self.meeting.is_before_main = not key
         self._collector = Collector(members, pid, self)
         self._read = 0  # oblivious supersteps of which nothing is left to be read
