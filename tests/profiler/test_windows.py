@@ -87,7 +87,8 @@ def test_a_picture_and_traffic_of_many_windows_are_those_of_one(script, data, ro
     def shown():
         picture = picture_of(Book(run, Rates(g=1e-9, l=1e-9)), most_rows=most_rows)
         by_superstep = picture.by_superstep(0, picture.steps.count, 5)
-        by_time = picture.by_time(0, picture.end_ns, 7)
+        # Columns of whole bins: inside a bin its amounts are spread evenly.
+        by_time = picture.by_time(picture.begin_ns, picture.end_ns, 8)
         points = thinned(summed_up(run, 1e-9, 1e-9).rows())
         matrix = matrix_of(run, run.records["pid"] > 0)
         return [vars(each) for each in (by_superstep, by_time, points, matrix)]
