@@ -29,8 +29,6 @@ MOST_BYTES = 200 << 20
 """A command may take as much beside what the process has already: so it stays below 300 MB."""
 ADDRESSES = 4 << 30
 """Beyond this, memory is refused, so that an accident does not take that of the computer."""
-_SHOWN = 20
-"""Accidents of a kind that are shown with a traceback, one for each place."""
 
 
 class AccidentError(Exception):
