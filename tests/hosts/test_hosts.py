@@ -103,6 +103,7 @@ def is_gone(os_pid):
 # -- a host is a machine of its own -----------------------------------------------------------
 
 
+@pytest.mark.lengthy
 def test_each_host_has_a_shared_memory_of_its_own(hosts):
     said(hosts, 1, "touch", "/dev/shm/of_host_1")
     assert hosts.shared_memory_left(1) == ["of_host_1"]

@@ -49,6 +49,7 @@ comm.Barrier()
 """
 
 
+@pytest.mark.lengthy
 def test_pickles_are_measured_in_the_records_of_those_that_make_them(recorded, tmp_path):
     assert recorded(PICKLES).status == 0
     (run,) = join(tmp_path / "out.bsp.ranks").runs

@@ -105,6 +105,7 @@ def test_memory_disturbed_before_the_runs_or_after_them_does_not_count(exact, mo
         assert next(runs, None) is None
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("at_once", [0, 4, 7])
 def test_the_sort_is_predicted_however_many_keys_are_sorted_at_once(at_once, exact, monkeypatch):
     """A sort divides blocks down to 2^at_once keys; sorting these takes a time for each key."""

@@ -163,6 +163,7 @@ def test_keys_in_order_are_read_twice(run_on, folder):
     assert sum(report.written_bytes for report in reports) == 2 * keys.nbytes
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("backend", ["shm", "sim"])
 def test_random_keys_are_read_about_twice_a_merge(run_on, folder, backend):
     keys = np.random.default_rng(1).random(64 * 500)

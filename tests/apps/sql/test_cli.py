@@ -63,6 +63,7 @@ def test_every_stage_may_be_named(folder, stage):
     assert "virtual time" in result.output
 
 
+@pytest.mark.lengthy
 def test_what_the_queries_made_is_written(folder, tmp_path):
     result = invoke("run", folder, "--nprocs", 2, "--out", tmp_path / "new" / "temp")
     assert result.exit_code == 0, result.output

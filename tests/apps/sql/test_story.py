@@ -159,6 +159,7 @@ def test_the_story_is_told_beside_the_papers_figures(tmp_path):
     assert len(list(tmp_path.glob("*.bsp"))) == 4
 
 
+@pytest.mark.lengthy
 def test_on_one_process_nothing_moves_and_there_is_no_imbalance(tmp_path):
     line = ["story", "--size", "600", "--nprocs", "1", "--out", str(tmp_path)]
     result = CliRunner(env={"COLUMNS": "100"}).invoke(cli, line)
