@@ -65,9 +65,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     them of each file, but none that is lengthy, needs a browser or an MPI, or draws examples.
     ``slow`` are further values of parameters on real processes, on a single one, in a browser or
     where a test is lengthy: what a value does is decided by code that all of these share. Of each
-    file one test runs on ranks of an MPI, which keep both cores busy also while they wait, one on
-    processes with pipes, and one of the lengthy tests that start ranks by themselves, on one of
-    both MPIs.
+    file one test runs on ranks of an MPI, which keep both cores busy also while they wait, and one
+    of the lengthy tests that start ranks by themselves, on one of both MPIs.
     """
     seen: set[object] = set()
     with_ranks: dict[object, tuple[str, int]] = {}
@@ -80,7 +79,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         backend, _, _ = str(parameters.get("backend", "sim")).partition("-")
         nprocs = parameters.get("nprocs")
         count = nprocs if marked("every_count") else None
-        place = (item.path if backend in ("mpi", "pipes") else test, backend, count)
+        place = (item.path if backend == "mpi" else test, backend, count)
         kind = test if backend == "sim" else (item.path, backend)
         is_costly = backend != "sim" or nprocs == 1 or marked("browser") or marked("lengthy")
         if place in seen and is_costly and "mpi" not in parameters:

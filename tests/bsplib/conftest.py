@@ -34,6 +34,11 @@ REAL = ("shm",)
 """Backends whose processes are those of the system."""
 WITHOUT_SHARED_MEMORY = ("test_put", "test_get", "test_messages", "test_partition", "test_oblsync")
 """Files whose tests run on a backend of the tests, too, which shares nothing."""
+WAITING_IN_VAIN = frozenset(
+    f"test_{what}"
+    for what in ("sync", "oblsync", "partition", "split", "failures", "abort_and_exit", "check")
+)
+"""Files with errors that each backend finds in its own way, as who waits for whom in vain."""
 OF_THE_CORE = frozenset(
     f"test_{what}"
     for what in (
@@ -151,23 +156,25 @@ def _counts_on(backend: str, metafunc: pytest.Metafunc) -> Iterator[tuple[int, A
     In the simulator 3 is the least number with a process that is neither the first, nor the last,
     nor everybody's neighbour by accident. For processes of the system it is 2: they have a core
     each, and what depends on their number is code that all backends share, as is what finds most
-    errors: after each, new processes have to be started. A command that leaves slow cases out does
-    not make them: pytest takes as long for one as a short test.
+    errors: after each, new processes have to be started. Processes with pipes are for what finds
+    other errors, and for a program of each primitive. A command that leaves slow cases out does not
+    make them: pytest takes as long for one as a short test.
     """
     counts, definition = _counts(metafunc), metafunc.definition
     usual = USUAL_COUNT.get(backend, 2)
     nearest = min([count for count in counts if count >= usual] or [max(counts)])
     marked = definition.get_closest_marker
+    repeats = expects_an_error(definition) if backend == "shm" else not marked("every_count")
     if backend == USUAL_MPI:
         chosen = {usual} if _is_mpi(definition) else set()
     elif backend in MPIS:  # what two MPIs do in different ways depends little on the number
         counts, chosen = [nearest], set()
     elif marked("every_count") and backend in BACKENDS:
         chosen = set(counts)
-    elif backend == "sim" or marked("real_processes") or not expects_an_error(definition):
+    elif backend == "sim" or definition.path.stem in WAITING_IN_VAIN or marked("real_processes"):
         chosen = {nearest}
     else:
-        chosen = set()
+        chosen = set() if repeats else {nearest}
     for count in sorted(counts, key=lambda count: (count != nearest, count)):
         if count in chosen:
             yield count, ()
