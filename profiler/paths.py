@@ -62,8 +62,8 @@ _LATE = 10
 """Processes that arrive in the last tenth of a wait share it."""
 _MOST_KEPT = 2**11
 """Nodes of the tail, before its older ones are summed up by cost centre."""
-_NOWHERE = -(2**62)
-"""The rank of node 0, at which all paths begin."""
+_NOWHERE = -2 * MAX_NUMBER
+"""The rank of node 0, at which all paths begin: less than those of older nodes summed up."""
 
 
 class Nodes(NamedTuple):
