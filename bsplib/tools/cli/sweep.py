@@ -297,16 +297,16 @@ def _run_all(
     force: bool,
 ) -> Iterator[tuple[Values, Run]]:
     """Run all combinations, each once before any is run again; show how far it is."""
-    last = {name: values[0] for name, values in known.items()}
+    last: Values = {name: values[0] for name, values in known.items()}
     runs: list[Run | None] = []
     try:
         seeds = {} if SEED in known else {SEED: 0}
-        used = program.run(last | seeds, None)
+        used = program.run({**last, **seeds}, None)
         program.check(known, used)
         if seeds and SEED in used:
             known = {**known, SEED: range(_SEEDS)}
         times = repeats or (1 if len(known.get(SEED, ())) > 1 else _REPEATS)
-        turns = [
+        turns: list[Turn] = [
             (values, folder / f"{_named(values)}{f' again {again}' * bool(again)}.bsp")
             for again in range(times)
             for values in combinations(known)
