@@ -319,8 +319,8 @@ class RootSums:
             by_step = _counted(step, lost.ns[mine], 0)
             first = int(by_step.argmax())
             where, rank = divmod(number, len(PARTS)), int(ranks[first]) + least
-            known = self.worst.get(where, (0, 0))
-            if (by_step[first], -rank) > (known[0], -known[1]):
+            most_ns, most_rank, *_ = self.worst.get(where, (0, 0))
+            if (by_step[first], -rank) > (most_ns, -most_rank):
                 roots = Counter[tuple[int, int]]()
                 for row in mine[step == first].tolist():
                     roots[int(lost.position[row]), int(lost.pid[row])] += int(lost.ns[row])
