@@ -268,7 +268,7 @@ class Fact:
 
 
 _SPLIT = ("in split (bitonic_sort.py line",)
-_EXCHANGE = ("in exchange (sample_sort.py line", "called by sort_blocks")
+_EXCHANGE = ("in exchange (sample_sort.py line", "called by sort_in_stages")
 FACTS = {
     "fixed": Fact(fixed, ("process 1", *_SPLIT, "(fixed straggler)")),
     "rotating": Fact(rotating, ("another process each time", *_SPLIT, "(rotating straggler)")),

@@ -396,8 +396,8 @@ def test_an_error_of_a_module_shows_the_traceback_from_its_file_on(bsp, script):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("nothing", "there is no module 'nothing' that can be run"),
-        ("json", "there is no module 'json' that can be run"),
+        ("nothing", "'nothing' is no module that can be run: there is none of this name"),
+        ("json", "'json' is no module that can be run: it is a package without a __main__.py"),
         pytest.param(
             "program.py", "'program.py' is no module that can be run", marks=pytest.mark.slow
         ),

@@ -214,6 +214,7 @@ def _file_of(module: str) -> str:
     try:
         spec = importlib.util.find_spec(module)
         if spec is not None and spec.submodule_search_locations is not None:
+            reason = "it is a package without a __main__.py"
             spec = importlib.util.find_spec(f"{module}.__main__")
     except (ImportError, ValueError) as error:
         reason = error
