@@ -76,7 +76,7 @@ def walks(tmp_path_factory):
         ("get", 5),
         ("send", 5),
         ("hpput", 4),
-        ("large put", 5),
+        ("large put", 6),
     ],
 )
 def test_a_transfer_enters_few_files(walks, transfer, most):

@@ -246,7 +246,7 @@ def _install_accesses() -> None:
         found = open_row(segment, index, row)
         if index:
             what = found[0], bytes(found[1])
-            HERE.scheduler.read(index + oblivious._ROW_BYTES * row, oblivious._ROW_BYTES, what)
+            HERE.scheduler.read(index + oblivious._ROW.size * row, oblivious._ROW.size, what)
         return found
 
     _replace(
