@@ -103,9 +103,6 @@ def _laws_of(
     sample = _once({name: np.array(array) for name, array in named}, np.array(counts))
     if sample is None:
         return ()
-    if (used := _used(sample)) and len(used) < len(sample.values):
-        # Runs that differ only in what does not matter are no further evidence.
-        sample = _once({name: sample.values[name] for name in used}, sample.counts) or sample
     found = _plain(sample)
     if not found or found[0].weight > _SIMPLE:
         found = sorted([*found, *_branches(sample)], key=_weight)
@@ -263,20 +260,10 @@ def _law(
     fractions = [Fraction(round(float(factor) * _PARTS), _PARTS) for factor in factors]
     exact = columns @ np.array([float(each) for each in fractions])
     allowed = EXACT * np.maximum(np.abs(sample.counts), 1)
-    odd = [each.denominator % 3 == 0 or each.denominator % 5 == 0 for each in fractions]
-    is_cut = len(terms) == 1 and bool(terms[0].parts[0])  # such as a size in ten parts
-    if any(odd) and not is_cut and not any("**" in term.text for term in terms):
-        return None  # sums of such numbers meet too much, but for those of squares
     if 0 in fractions or not (np.abs(exact - sample.counts) <= allowed).all():
         return None
     if not _told_apart(terms, fractions, sample):
         return None
-    for place in (0, 1):
-        functions = {term.parts[place] for term in terms}
-        names = [name for name in sample.values if (name == PROCESSES) == (place == 1)]
-        values = max((len(set(sample.values[name].tolist())) for name in names), default=1)
-        if functions != {""} and values <= len(functions):
-            return None
     weight = sum(
         term.weight + 1 + (each.denominator > 2)
         for term, each in zip(terms, fractions, strict=True)
