@@ -150,16 +150,10 @@ COSTS: dict[str, _Cost] = {
 
 def _over_arrays(cost: _Cost, place: int) -> Callable[..., Any]:
     def of_one(m: float, k: float, p: float, r: float) -> float:
-        return float(cost(m, k, int(p), r)[place])
+        is_finite = all(map(math.isfinite, (m, k, p, r)))
+        return float(cost(m, k, int(p), r)[place]) if is_finite else math.nan
 
-    function = np.vectorize(of_one, otypes=[float])
-
-    def over_arrays(*arguments: Any) -> Any:
-        if not all(np.isfinite(each).all() for each in arguments):
-            return np.full(np.broadcast_shapes(*(np.shape(each) for each in arguments)), np.nan)
-        return function(*arguments)
-
-    return over_arrays
+    return np.vectorize(of_one, otypes=[float])
 
 
 def rows(p: int) -> int:

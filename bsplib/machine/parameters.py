@@ -240,10 +240,8 @@ class Machine:
             from bsplib.machine.measured import price_parts  # noqa: PLC0415  # few were measured
 
             return price_parts(self.measured, relation, pattern, nprocs)
-        if self.nodes is not None:
-            near = self.for_group(nprocs)
-            return near.parts(relation.h, pattern if near is self else None)
-        return self.parts(relation.h, pattern)
+        near = self.for_group(nprocs)
+        return near.parts(relation.h, pattern if near is self else None)
 
     def slowdown(self, nprocs: int) -> float:
         """Return the time of a computation beside ``nprocs - 1`` others, divided by its time alone.

@@ -86,12 +86,8 @@ class RunPrediction:
     def too_short_s(self) -> float | None:
         """How long the longest of the runs was, if it is too short to tell; otherwise None."""
         short = self.model.longest_s
-        return short if short < self.model.least_s and self.is_beyond else None
-
-    @property
-    def is_beyond(self) -> bool:
-        """Whether the point is beyond the runs."""
-        return any(value > self.model.largest[name] for name, value in self.point.items())
+        is_beyond = any(value > self.model.largest[name] for name, value in self.point.items())
+        return short if short < self.model.least_s and is_beyond else None
 
     @property
     def opening(self) -> str:

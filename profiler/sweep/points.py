@@ -22,7 +22,6 @@ Key = tuple[float, ...]
 """The values of the parameters of a run, in their order."""
 METRICS = ("h", "comp")
 """What may be out of balance."""
-_MODEL = "BSP"
 
 
 class Centre(NamedTuple):
@@ -97,7 +96,7 @@ def _elsewhere(run: Run) -> dict[str, float]:
     """Return the time of a run on the Machines that come with bsplib and have an l."""
     timeline = Timeline(run)
     return {
-        name: replay(timeline, _MODEL, _prices(run, machine)).total_s
+        name: replay(timeline, "BSP", _prices(run, machine)).total_s
         for name, machine in ((name, load_machine(name)) for name in known_machines())
         if machine.l is not None and machine.l >= 0 and machine.g + machine.l > 0
     }

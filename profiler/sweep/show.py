@@ -38,8 +38,6 @@ def print_sweep(sweep: Sweep, console: Console) -> None:
     if len(keys) > 1:
         console.print(_centres(sweep, verdict.best))
     console.print(_machines(sweep))
-    for line in _remarks(sweep):
-        console.print(Text(line))
     console.print(Text(conclusion(sweep, verdict), style="bold"))
 
 
@@ -171,11 +169,6 @@ def _machines(sweep: Sweep) -> Table:
 
 def _short(key: Key) -> str:
     return ", ".join(f"{value:g}" for value in key)
-
-
-def _remarks(sweep: Sweep) -> Iterator[str]:
-    if all(each.h == 0 for point in sweep.points for each in point.centres.values()):
-        yield "No run communicates, or h was not recorded."
 
 
 def conclusion(sweep: Sweep, verdict: Judgement) -> str:

@@ -192,10 +192,10 @@ def _probe_levels(
         speeds.append(min(speed for speed, _ in results))
         seconds.append(np.max([times for _, times in results], axis=0))
         progress(number / rounds)
-    typical = over_rounds(np.array(seconds))
+    least = np.min(seconds, axis=0)  # a disturbed time is too long
     fits = {
         what: fit_line(np.array(h), times)
-        for (what, h), times in zip(relations_of_levels(hosts).items(), typical, strict=True)
+        for (what, h), times in zip(relations_of_levels(hosts).items(), least, strict=True)
         if len(h)
     }
     speed = float(np.quantile(speeds, 0.9))
@@ -357,13 +357,3 @@ def _measured(bsp: Group, receivers: Sequence[int], most: int) -> NDArray[np.flo
             bsp.put(pid, source[:size], destination, offset=bsp.pid * size)
 
     return np.array([superstep_s(bsp, partial(exchange, h // most), _BATCH_S) for h in RELATIONS])
-
-
-def over_rounds(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the times to which lines are fitted: the least, since a disturbed one is too long.
-
-    Args:
-        seconds: by round, in the first dimension.
-    """
-    least: NDArray[np.float64] = seconds.min(axis=0)
-    return least

@@ -128,18 +128,13 @@ def _rounds(
 
 
 def sizes_that_fit(nprocs: int) -> tuple[int, ...]:
-    """Return all sizes for which there is enough shared memory."""
-    most = most_bytes(nprocs)
-    return tuple(size for size in SIZES if size <= most)
-
-
-def most_bytes(nprocs: int) -> int:
-    """Return how many bytes a process may send at once: what is free allows it, or 1 MiB."""
+    """Return all sizes for which there is enough shared memory, and those of at most 1 MiB."""
     try:
         free = shutil.disk_usage("/dev/shm").free
     except OSError:  # no such folder: the system has another kind of shared memory
         free = 0
-    return max(free // (_SHARE_OF_MEMORY * nprocs), 2**20)
+    most = max(free // (_SHARE_OF_MEMORY * nprocs), 2**20)
+    return tuple(size for size in SIZES if size <= most)
 
 
 def _add(times: ProbeTimes, results: list[Round]) -> None:
@@ -235,7 +230,7 @@ def measure_round(bsp: Group, sizes: tuple[int, ...]) -> Round:
     """Measure everything once, in a process of the pool."""
     speed = speed_of(bsp)
     work = _work_s(bsp)
-    empty = superstep_s(bsp, _do_nothing, _BATCH_S, batches=3)
+    empty = superstep_s(bsp, lambda: None, _BATCH_S, batches=3)
     puts = _puts_s(bsp, 1), _puts_s(bsp, _CALLS)
     if bsp.nprocs == 1:
         return Round(speed, work, empty, puts, np.zeros((0, 0)))
@@ -248,10 +243,6 @@ def measure_round(bsp: Group, sizes: tuple[int, ...]) -> Round:
         for pattern, h in product(PATTERNS, sizes)
     ]
     return Round(speed, work, empty, puts, np.reshape(seconds, (len(PATTERNS), len(sizes))))
-
-
-def _do_nothing() -> None:
-    """Communicate nothing."""
 
 
 def _work_s(bsp: Group) -> tuple[float, float]:
