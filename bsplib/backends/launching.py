@@ -380,6 +380,10 @@ class NothingKept:
         """Do nothing."""
 
 
+MOST_SHARING = 256
+"""Processes that may share memory: each looks at the words of all others."""
+
+
 class Backend(NamedTuple):
     """What the runtime knows of a backend.
 

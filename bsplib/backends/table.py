@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bsplib import call_site
-from bsplib.backends.launching import Backend, Work
+from bsplib.backends.launching import MOST_SHARING, Backend, Work
 from bsplib.errors import BspError, ProcessRangeError, StartError, UsageError
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ register(
         summary="real processes",
         launch=_later("shm", "launch"),
         keep=_later("shm", "keep"),
-        most_processes=256,
+        most_processes=MOST_SHARING,
         usual_processes=own_cores,
         machine="shared-memory",
         probed_over=lambda _: "shared memory",

@@ -330,7 +330,7 @@ PURE = [
         f"bsplib/{name}.py"
         for name in ("primitives/oblivious", "primitives/superstep", "transfers/target")
     ),
-    *(f"profiler/{name}.py" for name in ("costs", "callgraph", "summary", "critical", "format")),
+    *(f"profiler/{name}.py" for name in ("costs", "callgraph", "critical", "format")),
     "webui/services.py",
 ]
 

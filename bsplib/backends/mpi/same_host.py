@@ -14,11 +14,11 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
+from bsplib.backends.launching import MOST_SHARING
 from bsplib.backends.mpi.clocks import finish
 from bsplib.backends.mpi.transport import MEMORY
 from bsplib.backends.proc_visibility import same_system
 from bsplib.backends.shm.joining import JoinedPort, Memory, Place
-from bsplib.backends.table import find
 from bsplib.errors import OutOfSharedMemoryError
 
 _NOWHERE = Place(*(0 for _ in Place._fields))
@@ -85,7 +85,7 @@ class Inside:
     def _share(self, nprocs: int) -> None:
         """Make or open the memory of a run, if all its ranks are on one host."""
         systems = {system for system, _ in self._seats[:nprocs]}
-        if len(systems) > 1 or not all(systems) or nprocs > find("shm").most_processes:
+        if len(systems) > 1 or not all(systems) or nprocs > MOST_SHARING:
             return
         cores = set[int]().union(*(cores for _, cores in self._seats[:nprocs]))
         has_core = nprocs <= len(cores)
