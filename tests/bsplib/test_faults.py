@@ -187,11 +187,22 @@ def test_a_process_that_loses_its_memory_while_it_is_copied_is_a_death(
         run(main)
 
 
+class Pid:
+    """A pid that is asked for when some values are."""
+
+    def __init__(self, values):
+        self._values = values
+
+    def __index__(self):
+        self._values.use()
+        return 0
+
+
 CALLS = {
     "put": lambda bsp, to, values, x: bsp.put(to, values, x),
     "hpput": lambda bsp, to, values, x: bsp.hpput(to, values, x[:]),
     "put_at": lambda bsp, to, values, x: bsp.put_at(to, [0, 1, 2, 3], values, x),
-    "get": lambda bsp, to, values, x: bsp.get(values, x, x),
+    "get": lambda bsp, to, values, x: bsp.get(Pid(values), x, x),
     "send": lambda bsp, to, values, x: bsp.send(to, values),
 }
 
