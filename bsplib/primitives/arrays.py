@@ -22,7 +22,7 @@ from bsplib.errors import (
 from bsplib.primitives.state import GroupState, typed_as
 from bsplib.transfers.casting import cast_values
 from bsplib.transfers.guard import plain
-from bsplib.transfers.held_arrays import origin, references, references_to_new
+from bsplib.transfers.held_arrays import as_of_the_program, origin, references
 from bsplib.transfers.place import Array
 
 Shape = SupportsIndex | Sequence[SupportsIndex]
@@ -83,7 +83,7 @@ def push_reg(bsp: GroupState, array: Array | None) -> Any:
     registration = bsp._registry.push(array, shared_address)
     bsp._engine.arrivals.define(registration.slot, 0)
     if array is not None and bsp._watch is not None:
-        registration.origin = origin("push_reg", array, before)
+        registration.origin = origin(before, references(array), "push_reg", array)
     return registration.handle
 
 
@@ -169,11 +169,11 @@ def _allocate(
     made: Array = np.ndarray(size, dtype, buffer=memory)
     if bsp._watch is not None:
         made = bsp._watch.allocated(made)
-    before = () if bsp._watch is None else references_to_new(made)
+    before = () if bsp._watch is None else as_of_the_program(references(made))
     registration = bsp._registry.allocate(made, memory, bsp._port.shared_address_of(made))
     bsp._engine.arrivals.define(registration.slot, registration.address)
     if bsp._watch is not None:
-        registration.origin = origin(operation, made, before)
+        registration.origin = origin(before, references(made), operation, made)
     return made
 
 

@@ -38,24 +38,25 @@ def references(array: Any) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def references_to_new(array: Any) -> tuple[int, ...]:
+def as_of_the_program(counts: tuple[int, ...]) -> tuple[int, ...]:
     """Return the :func:`references` to an array that bsplib has made, as if of the program.
 
     What it is a view of may be held by the memory that a backend has given, too; that is bsplib's.
     """
-    counts = references(array)
     return (counts[0], *[_REST[1]] * (len(counts) - 1))
 
 
-def origin(operation: str, array: Any, before: tuple[int, ...]) -> Origin:
+def origin(before: tuple[int, ...], after: tuple[int, ...], operation: str, array: Any) -> Origin:
     """Describe the registration of an array that has just been made.
 
     Args:
+        before: the :func:`references` to it before the registration.
+        after: those after it, counted in the same function, and before the array is passed on:
+            each call that it is passed through has one more.
         operation: the primitive.
         array: the object that names it.
-        before: the :func:`references` to it before the registration.
     """
-    own = tuple(now - then for now, then in zip(references(array), before, strict=True))
+    own = tuple(now - then for now, then in zip(after, before, strict=True))
     name = call_site.name_of(array) or call_site.assigned_name()
     return Origin(f"{operation} at {call_site.line()}", name, own)
 
