@@ -59,7 +59,8 @@ _STATUS = Struct("<BB")
 its link."""
 _SIZE = Struct("<q")
 _MOST_LINE = 512
-"""All ranks send lines of this length, padded: one collective compares lines of any lengths."""
+"""All ranks send lines of this length, padded: one collective compares lines of any lengths. None
+is cut: the name of a file has at most 255 bytes."""
 _HASHES = (
     "hash() of a text and the order of a set differ between the ranks; to make them equal, start "
     "the program by bsp run, or put PYTHONHASHSEED=0 into the environment of mpiexec"
