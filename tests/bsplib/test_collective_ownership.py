@@ -46,9 +46,20 @@ def allreduce(bsp, loop, n):
     return [(bsp.allreduce(value_of(bsp, loop, n)), total)]
 
 
+def reduce(bsp, loop, n):
+    found = bsp.reduce(value_of(bsp, loop, n), root=loop % bsp.nprocs)
+    total = sum(100 * loop + pid for pid in range(bsp.nprocs))
+    return [] if found is None else [(found, total)]
+
+
 def scan(bsp, loop, n):
     total = sum(100 * loop + pid for pid in range(bsp.pid + 1))
     return [(bsp.scan(value_of(bsp, loop, n)), total)]
+
+
+def exscan(bsp, loop, n):
+    total = sum(100 * loop + pid for pid in range(bsp.pid))
+    return [(bsp.exscan(value_of(bsp, loop, n)), total)]
 
 
 def message(bsp, loop, n):
@@ -57,18 +68,22 @@ def message(bsp, loop, n):
     return [(bsp.move(), 100 * loop + (bsp.pid - 1) % bsp.nprocs)]
 
 
-CALLS = [broadcast, allgather, gather, alltoall, scatter, allreduce, scan, message]
+CALLS = [broadcast, allgather, gather, alltoall, scatter, allreduce, reduce, scan, exscan, message]
 
 
 def main(bsp, call, n):
-    """Return the numbers of the loops in which a process got other values than were sent."""
-    wrong = []
+    """Return the loops in which a process got other values than were sent, or lost its own."""
+    wrong, kept = [], []
     for loop in range(LOOPS):
         for found, expected in call(bsp, loop, n):
             if not (found == expected).all():
                 wrong.append(loop)
-            found[:] = -1.0
-    return wrong
+            found[:] = -1.0 - len(kept)
+            kept.append((loop, found))
+    bsp.sync()
+    return wrong + [
+        loop for number, (loop, found) in enumerate(kept) if not (found == -1.0 - number).all()
+    ]
 
 
 @pytest.mark.every_count

@@ -12,8 +12,6 @@ import bsplib
 
 SIZE = 1 << 15
 """Elements of an array that lies in shared memory until it is read."""
-TURNS = 2
-"""Calls of each collective."""
 
 
 def values(pid, turn, size=SIZE):
@@ -51,66 +49,6 @@ def test_what_was_taken_stays_as_long_as_it_or_a_view_of_it_lives(bsp, way):
         [np.array_equal(array, values(left, turn) + 0.5) for turn, array in kept]
         + [np.array_equal(array, (values(left, turn) + 0.5)[turn::7]) for turn, array in views]
     ) == [True] * 5
-
-
-def test_every_collective_returns_memory_that_is_the_callers_own(run, nprocs):
-    def main(bsp):
-        results = []
-        for turn in range(TURNS):
-            own = values(bsp.pid, turn)
-            parts = [own + 10 * to for to in range(bsp.nprocs)]
-            root = turn % bsp.nprocs
-            found = [
-                bsp.broadcast(own, root),
-                bsp.allreduce(own),
-                bsp.reduce(own, root=root),
-                bsp.scan(own),
-                bsp.exscan(own),
-                *bsp.allgather(own),
-                *(bsp.gather(own, root) or []),
-                bsp.scatter(parts, root),
-                *bsp.alltoall(parts),
-            ]
-            own[:] = -1.0
-            for part in parts:
-                part[:] = -2.0
-            results.append([array for array in found if array is not None])
-        before = [[array.copy() for array in found] for found in results]
-        places = {array.__array_interface__["data"][0] for found in results for array in found}
-        for found in results:
-            for number, array in enumerate(found):
-                np.add(array, number, out=array)
-        bsp.sync()
-        same = all(
-            np.array_equal(array, copy + number)
-            for found, copies in zip(results, before, strict=True)
-            for number, (array, copy) in enumerate(zip(found, copies, strict=True))
-        )
-        firsts = [[array[:2].tolist() for array in copies] for copies in before]
-        return same and len(places) == sum(map(len, results)), firsts
-
-    results = run(main)
-    assert [same for same, _ in results] == [True] * nprocs
-    assert [firsts for _, firsts in results] == [expected(pid, nprocs) for pid in range(nprocs)]
-
-
-def expected(pid, nprocs):
-    """Return the first two elements of all that the collectives return to a process."""
-    found = []
-    for turn in range(TURNS):
-        given = [values(each, turn, 2) for each in range(nprocs)]
-        root = turn % nprocs
-        total = sum_of(given)
-        prefix = sum_of(given[:pid]) if pid else np.zeros(2)
-        arrays = [given[root], total, *([total] if pid == root else [])]
-        arrays += [sum_of(given[: pid + 1]), prefix, *given, *(given if pid == root else [])]
-        arrays += [given[root] + 10 * pid, *(each + 10 * pid for each in given)]
-        found.append([array.tolist() for array in arrays])
-    return found
-
-
-def sum_of(arrays):
-    return np.sum(arrays, axis=0)
 
 
 def test_a_pending_put_changes_nothing_that_a_collective_was_given(run, nprocs):
