@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from typing import Any
 
 import click
+from click.testing import CliRunner, Result
 
 from bsplib import apps
 from bsplib.tools.cli import main
@@ -47,3 +49,8 @@ def of_apps() -> dict[str, click.Command]:
             if command not in below:
                 found |= dict(walk(command, (room if inner == "cli" else inner,)))
     return found
+
+
+def run_bsp(*words: object, **more: Any) -> Result:
+    """Run the command ``bsp`` in this process."""
+    return CliRunner().invoke(main, [*map(str, words)], **more)

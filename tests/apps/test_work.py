@@ -15,13 +15,11 @@ from bsplib.apps.sql import program
 from bsplib.apps.sql.generate import Generator
 from bsplib.apps.sql.plan import PLANS
 from bsplib.profiler.callgraph import build
-from bsplib.recording.trace import read_trace
+from tests.recordings import record_run
 
 
 def recorded(path, main, *args, nprocs=4, **how):
-    bsplib.run(main, *args, nprocs=nprocs, backend="sim", profile=path, **how)
-    (run,) = read_trace(path).runs
-    return run
+    return record_run(path, main, *args, nprocs=nprocs, backend="sim", **how)
 
 
 def computed(charge, *counts):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import bsplib
 from benchmarks.cases import sorts
+from tests.processes import run_python
 
 
 def test_keys_are_sorted_as_the_benchmark_checks():
@@ -44,11 +43,7 @@ def test_numpy_goes_without_the_features_that_are_named():
         "print(*(each for each in of_numpy.__cpu_dispatch__ if of_numpy.__cpu_features__[each]))"
     )
     without = sorts.wide_features()
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(without)},
-        check=True,
-        capture_output=True,
-        text=True,
+    done = run_python(
+        "-c", code, env={**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(without)}, check=True
     )
     assert not set(without) & set(done.stdout.split())

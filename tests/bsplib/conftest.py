@@ -23,6 +23,7 @@ from bsplib.backends import table
 from bsplib.backends.mpi.launcher_environment import INSIDE
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
+from tests.processes import run_command, run_python
 
 from ..mpi_ranks import MPIS, end, ranks_of
 from .leftovers import children, nothing_stays_in_shared_memory, shared_memory
@@ -323,13 +324,7 @@ def execute(script: Callable[[str], Path]) -> Callable[..., subprocess.Completed
         text: str, *args: str, typed_in: bool = False
     ) -> subprocess.CompletedProcess[str]:
         source = ["-c", text] if typed_in else [script(text)]
-        return subprocess.run(
-            [sys.executable, *source, *args],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return run_python(*source, *args)
 
     return execute_it
 
@@ -349,13 +344,7 @@ def nothing_is_left() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def may_mount() -> None:
     """Skip where a test may not have a /dev/shm of its own."""
-    done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=1m none /dev/shm"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run_command("unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=1m none /dev/shm")
     if done.returncode:
         pytest.skip(f"a small /dev/shm may not be mounted here: {done.stderr.strip()}")
 
@@ -369,12 +358,8 @@ def with_little(
 
     def run_it(text: str, *args: str, size: str = "64m") -> subprocess.CompletedProcess[str]:
         command = f'mount -t tmpfs -o size={size} none /dev/shm && exec "$@"'
-        return subprocess.run(
-            ["unshare", "-m", "sh", "-c", command, "sh", sys.executable, script(text), *args],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
+        return run_command(
+            "unshare", "-m", "sh", "-c", command, "sh", sys.executable, script(text), *args
         )
 
     return run_it

@@ -7,15 +7,9 @@ import pytest
 
 import bsplib
 
+from .neighbours import left, right
+
 pytestmark = pytest.mark.procs(1, 2, 3)
-
-
-def right(bsp):
-    return (bsp.pid + 1) % bsp.nprocs
-
-
-def left(bsp):
-    return (bsp.pid - 1) % bsp.nprocs
 
 
 def opened(bsp, size=8, dtype=float):

@@ -18,6 +18,7 @@ from bsplib.backends.base import Stopped
 from bsplib.backends.stream import Mail
 from bsplib.running import options
 from bsplib.tools.cli import main as bsp_main
+from tests.commands import run_bsp
 
 from .phases import DEADLINE_S
 from .pipes_backend import PIPES
@@ -130,10 +131,10 @@ def test_backends_of_other_distributions_are_offered_where_a_name_is_wrong(insta
 
 
 def test_helps_and_errors_of_commands_list_backends_of_other_distributions(installed):
-    shown = CliRunner().invoke(bsp_main, ["run", "--help"]).output
+    shown = run_bsp("run", "--help").output
     assert "--backend [shm|sim|mpi" in shown
     assert "tubes]" in shown
-    done = CliRunner().invoke(bsp_main, ["run", "--backend", "tube", __file__])
+    done = run_bsp("run", "--backend", "tube", __file__)
     assert done.exit_code == 2
     assert "there is no backend 'tube'; choose one of shm, sim, mpi" in done.output
     assert "tubes" in done.output

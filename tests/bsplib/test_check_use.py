@@ -11,6 +11,8 @@ import pytest
 
 from bsplib import CheckWarning, OverlapError, RegistrationError
 
+from .neighbours import right
+
 pytestmark = pytest.mark.procs(1, 2, 3)
 
 
@@ -23,10 +25,6 @@ def line_of(function, comment):
         if lines[number].endswith(f"# {comment}"):
             return f"test_check_use.py:{number + 1}"
     raise LookupError(comment)
-
-
-def right(bsp):
-    return (bsp.pid + 1) % bsp.nprocs
 
 
 # -- what was freed -------------------------------------------------------------------------

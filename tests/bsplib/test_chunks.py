@@ -10,7 +10,6 @@ import signal
 import numpy as np
 import pytest
 
-import bsplib
 from bsplib.errors import TraceError
 from bsplib.recording import spool as spooling
 from bsplib.recording.collect import collect
@@ -28,8 +27,8 @@ from bsplib.recording.records import (
 )
 from bsplib.recording.spool import HEADER, Spool
 from bsplib.recording.tables import ROWS
-from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
+from tests.recordings import record_run
 from tests.scripted import append_row
 
 # -- the chunks themselves -----------------------------------------------------------------------
@@ -196,8 +195,7 @@ def test_a_run_of_many_chunks_has_all_its_records(tmp_path, kind):
             bsp.put((bsp.pid + 1) % bsp.nprocs, float(number), x, offset=0)
             bsp.sync()
 
-    bsplib.run(main, nprocs=3, backend=kind, profile=tmp_path / "run.bsp")
-    (run,) = read_trace(tmp_path / "run.bsp").runs
+    run = record_run(tmp_path / "run.bsp", main, nprocs=3, backend=kind)
     assert run.complete
     for pid in range(3):
         mine = np.flatnonzero(run.records["pid"] == pid)

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import bsplib
 from bsplib import core
 from bsplib.recording.trace import read_trace
-from bsplib.tools.cli import main as bsp_main
+from tests.commands import run_bsp
+from tests.processes import run_python
 
 COMMAND = Path(sys.executable).with_name("bsp")
 
@@ -65,16 +65,6 @@ def bsp(tmp_path):
 
 
 @pytest.fixture
-def ask():
-    """Run a command that starts no processes, here."""
-
-    def run(*args):
-        return CliRunner().invoke(bsp_main, [*map(str, args)])
-
-    return run
-
-
-@pytest.fixture
 def program(script):
     script('greeting = "hello from"', "neighbour.py")
     return script(PROGRAM, "program.py")
@@ -91,21 +81,20 @@ def one_sentence(result):
 # -- help --------------------------------------------------------------------------------------
 
 
-def test_the_version_is_that_of_the_package(ask):
-    result = ask("--version")
+def test_the_version_is_that_of_the_package():
+    result = run_bsp("--version")
     assert result.exit_code == 0
     assert result.output.startswith(f"bsp {bsplib.__version__} ")
 
 
-def test_the_version_names_the_build_of_the_core(ask):
-    head, *reason = ask("--version").output.splitlines()
+def test_the_version_names_the_build_of_the_core():
+    head, *reason = run_bsp("--version").output.splitlines()
     assert head.endswith(f" (core: {core.BUILD})")
     assert reason == ([core.REASON] if core.REASON else [])
 
 
 def test_the_module_is_the_command(program):
-    line = [sys.executable, "-m", "bsplib", "run", "-n", "1", str(program)]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    done = run_python("-m", "bsplib", "run", "-n", "1", program)
     assert (done.returncode, done.stderr) == (0, "")
     assert "[0] hello from 0 0" in done.stdout
 
@@ -121,8 +110,7 @@ def test_the_module_starts_processes_that_are_not_forked(script):
         if __name__ == "__main__":
             print(bsplib.run(main, nprocs=2, start_method="spawn"))
     """)
-    line = [sys.executable, "-m", "bsplib", "run", str(source)]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    done = run_python("-m", "bsplib", "run", source)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[0, 1]\n", "")
 
 
@@ -276,20 +264,20 @@ def test_a_file_is_not_recorded_where_the_script_runs_nothing(bsp, script, tmp_p
     assert not (tmp_path / "out.bsp").exists()
 
 
-def test_a_script_that_is_not_there_is_an_error(ask):
-    result = ask("run", "missing.py")
+def test_a_script_that_is_not_there_is_an_error():
+    result = run_bsp("run", "missing.py")
     assert result.exit_code == 2
     assert "'missing.py' does not exist" in one_sentence(result)
 
 
-def test_a_folder_is_no_script(ask, tmp_path):
-    result = ask("run", tmp_path)
+def test_a_folder_is_no_script(tmp_path):
+    result = run_bsp("run", tmp_path)
     assert result.exit_code == 2
     assert "is a directory" in one_sentence(result)
 
 
-def test_a_backend_that_is_not_there_is_an_error(ask, program):
-    result = ask("run", "--backend", "pigeon", program)
+def test_a_backend_that_is_not_there_is_an_error(program):
+    result = run_bsp("run", "--backend", "pigeon", program)
     assert result.exit_code == 2
     assert "there is no backend 'pigeon'; choose one of shm, sim" in one_sentence(result)
 
@@ -311,36 +299,36 @@ def trace(tmp_path_factory):
 
 
 @pytest.mark.lengthy
-def test_report_prints_every_run(ask, trace):
-    result = ask("report", trace)
+def test_report_prints_every_run(trace):
+    result = run_bsp("report", trace)
     assert result.exit_code == 0
     assert "worker" in result.output
     assert result.output.count("3 processes, backend") == 2
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_report_prints_one_run_counted_from_1(ask, trace, number):
-    result = ask("report", "--run", number, trace)
+def test_report_prints_one_run_counted_from_1(trace, number):
+    result = run_bsp("report", "--run", number, trace)
     assert result.exit_code == 0
     assert result.output.count("3 processes, backend") == 1
     assert f"run {number}" in result.output
 
 
 @pytest.mark.parametrize("number", [0, 3, -1])
-def test_report_refuses_a_run_that_is_not_there(ask, trace, number):
-    result = ask("report", "--run", number, trace)
+def test_report_refuses_a_run_that_is_not_there(trace, number):
+    result = run_bsp("report", "--run", number, trace)
     assert result.exit_code == 2
     assert f"there is no run {number}; the trace has runs 1 to 2" in one_sentence(result)
 
 
-def test_a_trace_that_is_not_there_is_one_sentence(ask, tmp_path):
-    result = ask("report", tmp_path / "missing.bsp")
+def test_a_trace_that_is_not_there_is_one_sentence(tmp_path):
+    result = run_bsp("report", tmp_path / "missing.bsp")
     assert result.exit_code == 1
     assert one_sentence(result).endswith("missing.bsp: cannot be read: No such file or directory.")
 
 
-def test_a_file_that_is_no_trace_is_one_sentence(ask, program):
-    result = ask("report", program)
+def test_a_file_that_is_no_trace_is_one_sentence(program):
+    result = run_bsp("report", program)
     assert result.exit_code == 1
     assert "program.py: is no trace" in one_sentence(result)
 
@@ -349,16 +337,16 @@ def test_a_file_that_is_no_trace_is_one_sentence(ask, program):
 
 
 @pytest.mark.lengthy
-def test_view_writes_a_page(ask, trace, tmp_path):
+def test_view_writes_a_page(trace, tmp_path):
     page = tmp_path / "page.html"
-    result = ask("view", "--html", page, trace)
+    result = run_bsp("view", "--html", page, trace)
     assert result.exit_code == 0, result.output
     assert f"wrote {page}" in result.output
     assert "worker" in page.read_text()
 
 
-def test_view_writes_one_trace_to_a_page(ask, trace, tmp_path):
-    result = ask("view", "--html", tmp_path / "page.html", trace, trace)
+def test_view_writes_one_trace_to_a_page(trace, tmp_path):
+    result = run_bsp("view", "--html", tmp_path / "page.html", trace, trace)
     assert "--html and a folder take one FILE" in one_sentence(result)
     assert not (tmp_path / "page.html").exists()
 

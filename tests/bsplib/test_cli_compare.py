@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 
 import bsplib
-from bsplib.tools.cli import main as bsp_main
+from tests.commands import run_bsp
 
 
 def program(bsp, words, rounds):
@@ -36,7 +35,7 @@ def compare(traces):
 
     def compare(before, after, *options):
         files = [str(traces.get(name, name)) for name in (before, after)]
-        return CliRunner().invoke(bsp_main, ["compare", *files, *options])
+        return run_bsp("compare", *files, *options)
 
     return compare
 

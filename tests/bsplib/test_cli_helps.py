@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import bsplib
 from bsplib.tools.cli import main
+from tests.commands import run_bsp
 
 
 def all_commands(group=main, name="bsp"):
@@ -107,7 +108,7 @@ def test_wrong_input_is_an_error_of_one_sentence(line, sentence, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.py").write_text("import bsplib\n")
     bsplib.run(lambda bsp: bsp.sync(), nprocs=2, backend="sim", profile="t.bsp")
-    done = CliRunner().invoke(main, line)
+    done = run_bsp(*line)
     assert done.exit_code in (1, 2)
     last = done.output.strip().splitlines()[-1]
     assert re.search(f"^Error: .*{sentence}", last), done.output

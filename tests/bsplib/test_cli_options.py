@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -12,12 +11,12 @@ from pathlib import Path
 import click
 import pytest
 from click.shell_completion import ShellComplete
-from click.testing import CliRunner
 
 import bsplib
 from bsplib.machine import known_machines
 from bsplib.tools.cli import main
-from tests.commands import of_apps, of_bsp
+from tests.commands import of_apps, of_bsp, run_bsp
+from tests.processes import run_command
 
 COMMANDS = of_bsp()
 """What TAB completes."""
@@ -197,31 +196,31 @@ def test_tab_completes_the_script_and_what_follows_it(here):
 
 
 def test_machines_are_listed_and_shown():
-    done = CliRunner().invoke(main, ["machine", "list"])
+    done = run_bsp("machine", "list")
     assert done.exit_code == 0
     for name in known_machines():
         assert name in done.output
-    shown = CliRunner().invoke(main, ["machine", "show", "ibm-sp2-pvm:l=1e-5"])
+    shown = run_bsp("machine", "show", "ibm-sp2-pvm:l=1e-5")
     assert 'name = "IBM SP2, PVM"' in shown.output
     assert "l_s = 1e-05" in shown.output
 
 
 @pytest.mark.parametrize("name", ["probe", "machines", "fit", "tune", "experiment"])
 def test_an_earlier_name_of_a_command_says_the_new_one(name):
-    done = CliRunner().invoke(main, [name, "-n", "4", "some.file"])
+    done = run_bsp(name, "-n", "4", "some.file")
     assert done.exit_code == 2
     assert f"Error: bsp {name} is now bsp " in done.output
 
 
 def test_an_earlier_name_of_an_order_says_the_new_one(here):
-    done = CliRunner().invoke(main, ["report", "--sort", "cost", "some.file"])
+    done = run_bsp("report", "--sort", "cost", "some.file")
     assert done.exit_code == 2
     assert "the order cost is called time now" in done.output
 
 
 def test_without_a_number_the_last_run_is_the_one_that_is_shown(here):
     bsplib.run(lambda bsp: bsp.sync(), nprocs=2, backend="sim", profile="sort.bsp")
-    done = CliRunner().invoke(main, ["export", "--out", "x.csv", "sort.bsp"])
+    done = run_bsp("export", "--out", "x.csv", "sort.bsp")
     assert done.output.startswith("wrote x.csv, run 2 of 2")
 
 
@@ -234,12 +233,6 @@ def test_bash_completes_what_the_page_says():
         'echo "${COMPREPLY[@]}"\n'
     )
     folder = Path(sys.executable).parent
-    done = subprocess.run(
-        ["bash", "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
-    )
+    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    done = run_command("bash", "-c", program, check=True, env=environment)
     assert done.stdout == "cray-t3e-mpi\n"

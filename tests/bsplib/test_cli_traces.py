@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from click.testing import CliRunner
 
 import bsplib
-from bsplib.tools.cli import main as bsp_main
 from bsplib.tools.cli import traces
+from tests.commands import run_bsp
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +41,7 @@ def test_of_a_long_trace_the_terminal_says_that_it_is_read(trace, capsys):
 
 @pytest.mark.usefixtures("terminal", "long")
 def test_the_table_of_a_long_trace_is_alone_on_standard_output(trace):
-    result = CliRunner().invoke(bsp_main, ["report", str(trace)])
+    result = run_bsp("report", trace)
     assert result.exit_code == 0
     assert "summing up the records" in result.stderr
     assert "summing up" not in result.stdout

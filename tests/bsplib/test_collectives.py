@@ -12,6 +12,8 @@ from bsplib.machine import Machine
 from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
 
+from .neighbours import right
+
 ONE_STAGE = Machine("all latency", "made up", g=0.0, l=1e-6)
 TWO_STAGES = Machine("all bandwidth", "made up", g=1e-9, l=0.0)
 BOTH = pytest.mark.parametrize("machine", [ONE_STAGE, TWO_STAGES], ids=lambda one: one.name)
@@ -634,14 +636,6 @@ def test_a_value_that_cannot_be_pickled_is_an_error_at_any_number_of_processes(r
 
 
 # -- with the rest of a program -----------------------------------------------------------
-
-
-def right(bsp):
-    return (bsp.pid + 1) % bsp.nprocs
-
-
-def left(bsp):
-    return (bsp.pid - 1) % bsp.nprocs
 
 
 EVERY = {

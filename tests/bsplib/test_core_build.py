@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import bsplib
 from bsplib.core import _build
+from tests.processes import run_python
 
 pytestmark = pytest.mark.lengthy  # each test starts an interpreter
 
@@ -65,15 +64,7 @@ def ask(folder):
 
     def ask_it(**variables):
         environment = {name: value for name, value in os.environ.items() if name != "BSPLIB_CORE"}
-        done = subprocess.run(
-            [sys.executable, "-c", ASK],
-            capture_output=True,
-            text=True,
-            cwd=folder.parents[1],
-            env=environment | variables,
-            check=False,
-            timeout=60,
-        )
+        done = run_python("-c", ASK, cwd=folder.parents[1], env=environment | variables)
         if done.returncode:
             return done.stderr.splitlines()[-1]
         *answers, file = done.stdout.splitlines()

@@ -7,12 +7,11 @@ import time
 
 import pytest
 
-import bsplib
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.survey import waiting_ns
 from bsplib.recording.records import NOT_MEASURED
-from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
+from tests.recordings import record_run
 
 WORK_NS = 20_000_000
 
@@ -31,9 +30,7 @@ def record(tmp_path):
     def record_it(main, nprocs=2, backend="shm"):
         path = tmp_path / "trace.bsp"
         path.unlink(missing_ok=True)
-        bsplib.run(main, nprocs=nprocs, backend=backend, profile=path, lines=False)
-        (run,) = read_trace(path).runs
-        return run
+        return record_run(path, main, nprocs=nprocs, backend=backend, lines=False)
 
     return record_it
 

@@ -14,6 +14,7 @@ import time
 import pytest
 
 import bsplib
+from tests.processes import run_python
 
 PROGRAM = """
 import bsplib
@@ -110,13 +111,8 @@ def test_a_hook_of_the_program_stays_in_force(run, monkeypatch):
 
 
 def test_virtual_processors_stop_as_any_program_does(execute):
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.replace("nprocs=3", "nprocs=2, backend='sim'")],
-        input="p x\nc\np x\nc\n",
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    done = run_python(
+        "-c", PROGRAM.replace("nprocs=3", "nprocs=2, backend='sim'"), input="p x\nc\np x\nc\n"
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("(Pdb) ") == 4

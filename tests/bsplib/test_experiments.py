@@ -12,6 +12,7 @@ from bsplib.errors import UsageError
 from bsplib.experiments import blocks
 from bsplib.profiler.predict.experiments import passages
 from bsplib.recording.trace import read_trace
+from tests.recordings import record_run
 
 
 def passes(bsp, count):
@@ -184,8 +185,7 @@ def test_a_pool_measures_too(tmp_path):
 def test_passages_beyond_the_greatest_number_are_counted_and_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "_MOST", 4)
     path = tmp_path / "many.bsp"
-    bsplib.run(passes, 5, nprocs=2, backend="sim", profile=path)
-    (run,) = read_trace(path).runs
+    run = record_run(path, passes, 5, nprocs=2, backend="sim")
     assert [each.values["N"] for each in passages(run)] == [1, 2]
     assert [each["dropped"] for each in run.meta["blocks"]] == [3, 3]
 

@@ -15,16 +15,13 @@ from bsplib.transfers.registry import Clusters
 from tests import drawn
 
 from .compared import comparing
+from .neighbours import right
 from .random_programs import forms
 
 # Newer versions of numpy warn of what these programs do to an array in place.
 pytestmark = pytest.mark.filterwarnings("ignore:Setting the .* on a NumPy array:DeprecationWarning")
 
 NUMBERS = (2**63, -1, 2**31, -(2**31), 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, 0, 1.5, -2.5j, 7)
-
-
-def right(bsp):
-    return (bsp.pid + 1) % bsp.nprocs
 
 
 def test_a_sum_of_ints_is_right_whatever_its_group_has_added_before(bsp):

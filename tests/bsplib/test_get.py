@@ -5,9 +5,7 @@ import pytest
 
 import bsplib
 
-
-def left(bsp):
-    return (bsp.pid - 1) % bsp.nprocs
+from .neighbours import left
 
 
 def test_get_returns_a_new_array_that_is_valid_after_the_sync(bsp):

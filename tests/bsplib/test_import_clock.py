@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-import bsplib
 from bsplib.recording.import_clock import ImportClock
-from bsplib.recording.trace import read_trace
+from tests.recordings import record_run
 
 SLOW = (
     "import time\nended = time.thread_time() + {seconds}\nwhile time.thread_time() < ended: pass\n"
@@ -204,8 +203,7 @@ def test_a_trace_of_real_processes_has_the_imports_of_each(module, tmp_path, whe
         bsp.sync()
 
     path = tmp_path / "run.bsp"
-    bsplib.run(main, nprocs=2, backend=where, profile=path)
-    (run,) = read_trace(path).runs
+    run = record_run(path, main, nprocs=2, backend=where)
     if where == "sim":
         assert "imports" not in run.meta
         return

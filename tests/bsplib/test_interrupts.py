@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.processes import run_python
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -115,14 +114,8 @@ if __name__ == "__main__":
 def test_ctrl_c_at_any_moment_of_the_start_ends_the_run_and_leaves_nothing(
     script, method, moments, times
 ):
-    done = subprocess.run(
-        [sys.executable, script(SCRIPT), method, str(moments), str(times), "1"],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-        start_new_session=True,  # the signal goes to its whole group
-    )
+    words = script(SCRIPT), method, moments, times, 1
+    done = run_python(*words, start_new_session=True)  # the signal goes to its whole group
     assert done.stdout == "[]\n", done.stderr
     if method != "forkserver":  # its processes take signals before they are the run's
         assert done.stderr == ""

@@ -9,19 +9,13 @@ import bsplib
 from bsplib.core.kinds import MESSAGE, PUT, STAGED_MESSAGE
 from bsplib.primitives.collective_mail import tag_of
 
+from .neighbours import left, right
+
 KIB = 1 << 10
 SIZES = [8 * KIB, 8 * KIB + 8, 64 * KIB, 128 * KIB, 128 * KIB + 8, 64 * KIB, 64 * KIB, 300 * KIB, 8]
 """Some on both sides of each bound, and more than the send buffer takes in a superstep."""
 ROUNDS = 5
 """More than a process has send buffers and staging buffers."""
-
-
-def right(bsp):
-    return (bsp.pid + 1) % bsp.nprocs
-
-
-def left(bsp):
-    return (bsp.pid - 1) % bsp.nprocs
 
 
 def values(pid, round_, number, size):

@@ -28,6 +28,7 @@ from bsplib.profiler.loss_lines import stretch_of
 from bsplib.profiler.report import print_report
 from bsplib.recording.records import Doing, Frame
 from bsplib.recording.trace import read_trace
+from tests.recordings import record_run
 
 needs_sampler = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it samples")
 LIBRARY = Path(bsplib.__file__).parent / "machine/library"
@@ -401,8 +402,7 @@ def test_pools_sample_each_run(tmp_path):
 
 
 def reason(path, **options):
-    bsplib.run(computes, nprocs=1, profile=path, **options)
-    run = read_trace(path).runs[-1]
+    run = record_run(path, computes, nprocs=1, **options)
     assert run.samples is None
     return run.measured["lines"]
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from click.testing import CliRunner
 
 import bsplib
 from bsplib.machine import Level, Machine, load_machine
 from bsplib.machine.measured import HRelation
 from bsplib.machine.speed import time_scale
 from bsplib.machine.template import template
-from bsplib.tools.cli import main as cli
+from tests.commands import run_bsp
 
 
 def cluster(nodes=2, cores=4, **more):
@@ -29,13 +28,9 @@ def write(tmp_path):
     return write_it
 
 
-def bsp(*arguments):
-    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
-
-
 def test_the_template_is_a_machine_of_nodes_and_cores(tmp_path):
     path = tmp_path / "cluster.toml"
-    done = bsp("machine", "new", path)
+    done = run_bsp("machine", "new", path)
     assert done.exit_code == 0, done.output
     machine = load_machine(str(path))
     assert (machine.nodes, machine.cores, machine.all_cores) == (8, 16, 128)
@@ -54,10 +49,10 @@ def test_the_speed_of_the_template_can_be_given_in_flops(write):
 def test_the_template_replaces_no_file(tmp_path):
     path = tmp_path / "cluster.toml"
     path.write_text("mine")
-    refused = bsp("machine", "new", path)
+    refused = run_bsp("machine", "new", path)
     assert refused.exit_code != 0
     assert path.read_text() == "mine"
-    assert bsp("machine", "new", path, "--force").exit_code == 0
+    assert run_bsp("machine", "new", path, "--force").exit_code == 0
     assert load_machine(str(path)).nodes == 8
 
 
@@ -71,7 +66,7 @@ def test_the_template_replaces_no_file(tmp_path):
 )
 def test_the_template_takes_no_other_option(options, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    done = bsp("machine", "new", *options)
+    done = run_bsp("machine", "new", *options)
     assert done.exit_code != 0
     assert words in done.output
     assert not list(tmp_path.iterdir())

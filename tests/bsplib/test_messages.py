@@ -7,15 +7,9 @@ import pytest
 
 import bsplib
 
+from .neighbours import right
+
 STRUCT = np.dtype([("key", np.int32), ("weight", np.float64)])
-
-
-def right(bsp):
-    return (bsp.pid + 1) % bsp.nprocs
-
-
-def left(bsp):
-    return (bsp.pid - 1) % bsp.nprocs
 
 
 class Point:

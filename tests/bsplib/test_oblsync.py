@@ -10,15 +10,9 @@ import pytest
 
 import bsplib
 
+from .neighbours import right
+
 pytestmark = pytest.mark.timeout(60)
-
-
-def right(bsp):
-    return (bsp.pid + 1) % bsp.nprocs
-
-
-def left(bsp):
-    return (bsp.pid - 1) % bsp.nprocs
 
 
 def test_oblsync_returns_when_the_messages_are_there(bsp):

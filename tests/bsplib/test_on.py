@@ -7,6 +7,8 @@ import pytest
 
 import bsplib
 
+from .neighbours import right
+
 INDICES = {
     "a part": np.s_[1:3],
     "a single element": 2,
@@ -23,10 +25,6 @@ INDICES = {
 
 def matrix():
     return np.arange(20, dtype=np.int64).reshape(5, 4)
-
-
-def right(bsp):
-    return (bsp.pid + 1) % bsp.nprocs
 
 
 @pytest.mark.procs(1, 2, 3)

@@ -7,11 +7,9 @@ import pytest
 
 import bsplib
 
+from .neighbours import right
+
 pytestmark = pytest.mark.timeout(60)
-
-
-def right(bsp):
-    return (bsp.pid + 1) % bsp.nprocs
 
 
 def halves(bsp):

@@ -7,6 +7,8 @@ import pytest
 
 import bsplib
 
+from .neighbours import right
+
 STRUCT = np.dtype([("key", np.int32), ("weight", np.float64), ("name", "U3")], align=True)
 
 VIEWS = {
@@ -29,10 +31,6 @@ VIEWS = {
 
 def matrix():
     return np.arange(20, dtype=np.int64).reshape(5, 4)
-
-
-def right(bsp):
-    return (bsp.pid + 1) % bsp.nprocs
 
 
 # -- a view ---------------------------------------------------------------------------------

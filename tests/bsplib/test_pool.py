@@ -7,7 +7,6 @@ import gc
 import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import textwrap
 import threading
@@ -22,6 +21,7 @@ from bsplib import core
 from bsplib.machine import load_machine
 from bsplib.recording.trace import read_trace
 from bsplib.running.options import overriding
+from tests.processes import run_python
 
 from .pipes_backend import PIPES
 
@@ -501,9 +501,7 @@ def test_processes_of_a_pool_that_nobody_closed_end_with_the_program(tmp_path):
                 print(*pool.run(lambda bsp: os.getpid()))
         """)
     )
-    done = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = run_python(script)
     assert (done.returncode, done.stderr) == (0, "")
     pids = [int(word) for word in done.stdout.split()]
     assert len(pids) == 2

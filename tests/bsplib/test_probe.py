@@ -7,7 +7,6 @@ import shutil
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
 import bsplib
@@ -37,7 +36,8 @@ from bsplib.machine.probing.times import (
 )
 from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
-from bsplib.tools import cli
+from tests.commands import run_bsp
+from tests.recordings import record_run
 
 SMALL = 840  # divided by 1, 2, 3, 6 and 7
 
@@ -276,8 +276,7 @@ def test_the_levels_are_measured_with_the_relations_that_they_say(
     monkeypatch.setattr("bsplib.machine.probing.probe.speed_of", lambda _: 1.0)
     monkeypatch.setattr("bsplib.machine.probing.probe._BATCH_S", 1e-4)
     path = tmp_path / "levels.bsp"
-    bsplib.run(measure_levels, hosts=list(hosts), nprocs=4, backend="sim", profile=path)
-    (run,) = read_trace(path).runs
+    run = record_run(path, measure_levels, hosts=list(hosts), nprocs=4, backend="sim")
     relations = relations_of_levels(hosts)
     expected = {level: set(sizes) - {0} for level, sizes in relations.items()}
     assert expected[BETWEEN] == {h // between * between for h in RELATIONS}
@@ -337,7 +336,7 @@ def quick(monkeypatch, few_sizes):
 def test_the_command_writes_a_machine_and_prints_its_figures(quick, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")  # no heading is folded where figures are long
-    done = CliRunner().invoke(cli.main, ["machine", "probe", "-n", "2", "--name", "My Box, 2"])
+    done = run_bsp("machine", "probe", "-n", "2", "--name", "My Box, 2")
     assert done.exit_code == 0, done.output
     assert "wrote my-box-2.toml: bsp predict --machine my-box-2.toml TRACE" in done.output
     words = ("My Box, 2: speed", "pattern", "misfit of g h + L", "exchange", "slower", "spread")
@@ -350,7 +349,7 @@ def test_the_command_writes_a_machine_and_prints_its_figures(quick, tmp_path, mo
 @pytest.mark.slow
 def test_the_command_writes_where_it_is_told(quick, tmp_path):
     path = tmp_path / "x.toml"
-    done = CliRunner().invoke(cli.main, ["machine", "probe", "-n", "2", "--out", str(path)])
+    done = run_bsp("machine", "probe", "-n", "2", "--out", path)
     assert done.exit_code == 0, done.output
     assert load_machine(str(path)).name
 
@@ -368,6 +367,6 @@ def test_the_command_writes_where_it_is_told(quick, tmp_path):
 def test_what_cannot_be_is_said_before_anything_is_measured(arguments, words, tmp_path):
     folder = str(tmp_path)
     said = [argument.format(folder=folder) for argument in arguments]
-    done = CliRunner().invoke(cli.main, ["machine", "probe", *said])
+    done = run_bsp("machine", "probe", *said)
     assert done.exit_code != 0
     assert words.format(folder=folder) in done.output.replace("\n", " ")

@@ -5,9 +5,7 @@ import pytest
 
 import bsplib
 
-
-def right(bsp):
-    return (bsp.pid + 1) % bsp.nprocs
+from .neighbours import right
 
 
 def test_put_is_invisible_before_sync_and_there_after(bsp):

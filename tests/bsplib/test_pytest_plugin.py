@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -13,6 +11,7 @@ from bsplib.profiler.compare import baseline as _baseline  # noqa: F401  # see b
 from bsplib.profiler.compare import comparison as _comparison  # noqa: F401
 from bsplib.recording.trace import read_trace
 from bsplib.running.options import current
+from tests.processes import run_python
 
 # pytester forgets the modules that a run of pytest imported, and each would import them anew.
 pytest_plugins = ["pytester"]
@@ -302,10 +301,7 @@ def test_a_suite_that_does_not_use_the_plugin_loads_neither_numpy_nor_the_runtim
             assert heavy & set(sys.modules) == set()
         """
     )
-    line = [sys.executable, "-m", "pytest", "-q", *ALONE]
-    done = subprocess.run(
-        line, capture_output=True, text=True, timeout=60, check=False, cwd=pytester.path
-    )
+    done = run_python("-m", "pytest", "-q", *ALONE, cwd=pytester.path)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 

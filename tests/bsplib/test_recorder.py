@@ -23,10 +23,10 @@ from bsplib.directions import Direction
 from bsplib.recording.records import root_group
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
+from tests.processes import run_python
+from tests.recordings import record_run
 
-
-def right(bsp):
-    return (bsp.pid + 1) % bsp.nprocs
+from .neighbours import right
 
 
 def step(bsp):
@@ -646,8 +646,7 @@ def test_a_package_that_is_run_is_recorded_by_its_name_and_not_as_main(tmp_path)
 @pytest.mark.parametrize("file", ["sort.py", "-c", ""])
 def test_a_program_that_is_no_package_is_recorded_by_its_file(tmp_path, monkeypatch, file):
     monkeypatch.setattr(sys, "argv", [file and f"/home/{file}"])
-    bsplib.run(step, nprocs=1, backend="sim", profile=tmp_path / "a.bsp")
-    (run,) = read_trace(tmp_path / "a.bsp").runs
+    run = record_run(tmp_path / "a.bsp", step, nprocs=1, backend="sim")
     assert run.meta["program"] == (file or "python")
 
 
@@ -670,6 +669,5 @@ run_task(Task(None, (), {}, None, Conditions(None, records=object())), Port(), p
 @pytest.mark.lengthy
 def test_a_process_imports_what_records_before_it_meets_the_others():
     """Else the imports would be a part of its first superstep."""
-    command = [sys.executable, "-c", PREPARED]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = run_python("-c", PREPARED)
     assert done.stderr.strip() == "[]"

@@ -15,7 +15,6 @@ import warnings
 from unittest import mock
 
 import pytest
-from click.testing import CliRunner
 
 import bsplib
 from bsplib.recording import recovery, spool, trace_document
@@ -23,7 +22,7 @@ from bsplib.recording.record_folder import lock_if_possible
 from bsplib.recording.records import MAX_STACK, MAX_TEXT, Trace
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.sync_kinds import Kind
-from bsplib.tools.cli import main as bsp_main
+from tests.commands import run_bsp
 
 TRACE = "out.bsp"
 
@@ -544,20 +543,16 @@ def records(tmp_path, monkeypatch):
     return folder
 
 
-def recover(*line):
-    return CliRunner().invoke(bsp_main, ["recover", *map(str, line)])
-
-
 def test_a_folder_of_which_another_command_made_the_trace_meanwhile_is_no_running_run(
     records, tmp_path, monkeypatch
 ):
     def lock(folder):
         monkeypatch.undo()
-        assert recover(folder).exit_code == 0
+        assert run_bsp("recover", folder).exit_code == 0
         return lock_if_possible(folder)
 
     monkeypatch.setattr(recovery, "lock_if_possible", lock)
-    done = recover(records, "--out", tmp_path / "late.bsp")
+    done = run_bsp("recover", records, "--out", tmp_path / "late.bsp")
     assert done.output == (
         f"Error: {records} was removed meanwhile: its records have become a trace\n"
     )
@@ -565,30 +560,30 @@ def test_a_folder_of_which_another_command_made_the_trace_meanwhile_is_no_runnin
 
 def test_recover_replaces_no_file_unless_it_is_named(records, tmp_path):
     (tmp_path / TRACE).write_text("of another program")
-    done = recover(records)
+    done = run_bsp("recover", records)
     assert done.output == (
         f"Error: recover: {tmp_path / TRACE} exists and is not a trace; name another file, or "
         "remove it\n"
     )
     write_trace(tmp_path / "other.bsp", Trace(()))
     (tmp_path / "other.bsp").replace(tmp_path / TRACE)
-    done = recover(records)
+    done = run_bsp("recover", records)
     assert done.exit_code == 1
     assert done.output == (
         f"Error: recover: {tmp_path / TRACE} exists already; give another file by --out\n"
     )
-    assert recover(records, "--out", tmp_path / TRACE).exit_code == 0
+    assert run_bsp("recover", records, "--out", tmp_path / TRACE).exit_code == 0
     assert len(read_trace(tmp_path / TRACE).runs) == 1
 
 
 def test_recover_refuses_what_is_no_folder_of_records(tmp_path, records):
     (tmp_path / "empty").mkdir()
-    done = recover(tmp_path / "empty")
+    done = run_bsp("recover", tmp_path / "empty")
     assert done.exit_code == 1
     assert "empty is no folder of records: run.json cannot be read" in done.output
     for junk in ("", "[]", '{"format": 1}', "[" * 100_000, '{"format": "bsplib records"}'):
         (records / "run.json").write_text(junk)
-        done = recover(records)
+        done = run_bsp("recover", records)
         assert done.exit_code == 1
         assert "is no folder of records" in done.output
         assert "Traceback" not in done.output

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsplib
 from bsplib.backends import table
@@ -21,7 +20,7 @@ from bsplib.backends.table import own_cores
 from bsplib.recording import parts, recovery
 from bsplib.recording.record_folder import lock_if_possible
 from bsplib.recording.trace import read_trace
-from bsplib.tools.cli import main as bsp_main
+from tests.commands import run_bsp
 
 from .pipes_backend import PIPES
 
@@ -72,10 +71,6 @@ def be_killed_in_process_1(bsp):
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-def recover(*line):
-    return CliRunner().invoke(bsp_main, ["recover", *map(str, line)])
 
 
 @pytest.fixture
@@ -194,7 +189,7 @@ def test_the_records_of_a_killed_process_stay_on_its_host_and_can_be_given(trace
 
     with pytest.raises(bsplib.TraceError, match="the records of process 1 are not there"):
         recovery.recover(folder)
-    done = recover(folder, part)
+    done = run_bsp("recover", folder, part)
     assert done.output == f"wrote {trace}: 3 processes, 3 supersteps: bsp report {trace}\n"
     (recorded,) = read_trace(trace).runs
     assert not recorded.complete
@@ -205,7 +200,7 @@ def test_the_records_of_a_killed_process_stay_on_its_host_and_can_be_given(trace
 
 
 def test_parts_of_a_run_that_ended_become_a_complete_trace(left_parts, trace):
-    done = recover(*reversed(left_parts), "--out", trace)
+    done = run_bsp("recover", *reversed(left_parts), "--out", trace)
     assert done.exit_code == 0, done.output
     (recorded,) = read_trace(trace).runs
     assert recorded.complete
@@ -219,7 +214,7 @@ def test_parts_of_different_runs_are_told_apart(left_parts, trace, hosts, monkey
     with pytest.warns(bsplib.TraceWarning):
         run(ring, 4, profile=trace)
     (other,) = (part for part in hosts.glob("*-1") if part not in left_parts)
-    done = recover(left_parts[0], other, left_parts[2], "--out", trace)
+    done = run_bsp("recover", left_parts[0], other, left_parts[2], "--out", trace)
     assert done.exit_code == 1
     assert done.output.startswith(
         f"Error: {left_parts[0]} and {other} are parts of different runs, started 20"
@@ -229,7 +224,7 @@ def test_parts_of_different_runs_are_told_apart(left_parts, trace, hosts, monkey
 
 @pytest.mark.lengthy
 def test_a_trace_of_some_parts_names_the_processes_that_are_absent(left_parts, trace):
-    done = recover(left_parts[1], "--out", trace)
+    done = run_bsp("recover", left_parts[1], "--out", trace)
     assert done.exit_code == 0, done.output
     missing = "the records of processes 0, 2 are missing, and count as 0 in all figures"
     assert missing in done.output
@@ -237,10 +232,10 @@ def test_a_trace_of_some_parts_names_the_processes_that_are_absent(left_parts, t
     assert (recorded.nprocs, recorded.absent, recorded.complete) == (3, (0, 2), False)
     assert recorded.records["pid"].tolist() == 5 * [1]
     assert missing in recorded.meta["error"]
-    report = CliRunner().invoke(bsp_main, ["report", str(trace)])
+    report = run_bsp("report", trace)
     assert (report.exit_code, missing in " ".join(report.output.split())) == (0, True)
     page = trace.with_suffix(".html")
-    assert CliRunner().invoke(bsp_main, ["view", str(trace), "--html", str(page)]).exit_code == 0
+    assert run_bsp("view", trace, "--html", page).exit_code == 0
     assert missing in page.read_text()
 
 
@@ -258,11 +253,12 @@ def test_a_trace_of_some_parts_names_the_processes_that_are_absent(left_parts, t
 )
 def test_every_command_says_that_processes_are_absent(command, left_parts, trace, tmp_path):
     whole = tmp_path / "whole.bsp"
-    assert recover(left_parts[1], "--out", trace).exit_code == 0
-    assert recover(*left_parts, "--out", whole).exit_code == 0  # the first one has kept its part
+    assert run_bsp("recover", left_parts[1], "--out", trace).exit_code == 0
+    # The first one has kept its part.
+    assert run_bsp("recover", *left_parts, "--out", whole).exit_code == 0
     name, *others = command
     words = [each.format(whole=whole, out=tmp_path / "out") for each in others]
-    done = CliRunner().invoke(bsp_main, [name, str(trace), *words])
+    done = run_bsp(name, trace, *words)
     missing = "the records of processes 0, 2 are missing, and count as 0 in all figures"
     assert f"Warning: {trace.name}, run 1: {missing}" in done.stderr
     if name == "compare":
@@ -270,7 +266,7 @@ def test_every_command_says_that_processes_are_absent(command, left_parts, trace
 
 
 def test_a_later_run_of_all_processes_has_none_absent(left_parts, trace):
-    assert recover(*left_parts, "--out", trace).exit_code == 0
+    assert run_bsp("recover", *left_parts, "--out", trace).exit_code == 0
     (recorded,) = read_trace(trace).runs
     assert recorded.absent == ()
     assert "absent" not in recorded.meta
@@ -288,26 +284,26 @@ def test_processes_of_a_sub_group_may_be_absent(trace, hosts, monkeypatch):
     with pytest.warns(bsplib.TraceWarning):
         run(main, profile=trace)
     first, second, _ = sorted(hosts.iterdir(), key=lambda part: part.name[-1])
-    assert recover(first, second, "--out", trace).exit_code == 0
+    assert run_bsp("recover", first, second, "--out", trace).exit_code == 0
     (recorded,) = read_trace(trace).runs
     assert recorded.absent == (2,)
     assert {recorded.groups[group].size for group in recorded.records["group"]} == {1, 2, 3}
     for ending in ("csv", "dot", "json", "html"):
         out = str(trace.with_suffix(f".{ending}"))
-        done = CliRunner().invoke(bsp_main, ["export", str(trace), "--out", out])
+        done = run_bsp("export", trace, "--out", out)
         assert done.exit_code == 0, done.output
 
 
 def test_folders_without_any_records_are_refused(left_parts, trace):
     for file in left_parts[1].glob("1.*"):
         file.unlink()
-    done = recover(left_parts[1], "--out", trace)
+    done = run_bsp("recover", left_parts[1], "--out", trace)
     assert done.exit_code == 1
     assert "the records of all 3 processes are missing; give the folders" in done.output
 
 
 def test_a_part_that_is_given_twice_is_named(left_parts, trace):
-    done = recover(*left_parts, left_parts[1], "--out", trace)
+    done = run_bsp("recover", *left_parts, left_parts[1], "--out", trace)
     assert done.exit_code == 1
     assert f"{left_parts[1]} and {left_parts[1]} both have the records of process 1" in done.output
 
@@ -315,23 +311,23 @@ def test_a_part_that_is_given_twice_is_named(left_parts, trace):
 def test_a_run_that_still_records_is_not_recovered(left_parts, trace):
     held = lock_if_possible(left_parts[1])
     try:
-        done = recover(*left_parts, "--out", trace)
+        done = run_bsp("recover", *left_parts, "--out", trace)
     finally:
         os.close(held)
     assert done.exit_code == 1
     why = "the run that records here is still running, or another bsp recover reads it"
     assert f"{left_parts[1]}: {why}" in done.output
-    assert recover(*left_parts, "--out", trace).exit_code == 0
+    assert run_bsp("recover", *left_parts, "--out", trace).exit_code == 0
 
 
 @pytest.mark.lengthy
 def test_recover_refuses_what_is_no_part(left_parts, tmp_path):
-    done = recover(tmp_path, "--out", tmp_path / TRACE)
+    done = run_bsp("recover", tmp_path, "--out", tmp_path / TRACE)
     assert done.exit_code == 1
     assert f"{tmp_path} is no folder of records" in done.output
-    done = recover(*left_parts, "--out", tmp_path)
+    done = run_bsp("recover", *left_parts, "--out", tmp_path)
     assert done.exit_code != 0
-    done = recover(*left_parts, "--out", tmp_path / "no" / TRACE)
+    done = run_bsp("recover", *left_parts, "--out", tmp_path / "no" / TRACE)
     assert "out: there is no folder" in done.output
 
 
@@ -341,7 +337,7 @@ def test_recover_refuses_what_is_no_part(left_parts, tmp_path):
 def test_a_host_that_cannot_be_one_is_refused(left_parts, trace, host):
     with (left_parts[0] / "0.definitions").open("a") as file:
         file.write(f'["host", {host}]\n')
-    done = recover(*left_parts, "--out", trace)
+    done = run_bsp("recover", *left_parts, "--out", trace)
     assert done.exit_code == 1
     assert "the records of process 0 are damaged" in done.output
     assert "Traceback" not in done.output
@@ -416,7 +412,7 @@ def test_clocks_that_went_apart_during_the_run_widen_the_bound(trace, monkeypatc
 def test_a_process_that_ended_before_it_named_its_host_has_an_unknown_one(left_parts, trace):
     with (left_parts[1] / "1.definitions").open("a") as file:
         file.write('["host", ["b", 5, 3]]\n')
-    assert recover(*left_parts, "--out", trace).exit_code == 0
+    assert run_bsp("recover", *left_parts, "--out", trace).exit_code == 0
     (recorded,) = read_trace(trace).runs
     assert recorded.meta["hosts"] == ["unknown", "b", "unknown"]
     assert recorded.meta["cores"] == 3

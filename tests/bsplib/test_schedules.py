@@ -6,11 +6,11 @@ The processes are greenlets of an interpreter with the interpreted core; see ``s
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_python
 
 pytestmark = pytest.mark.lengthy
 EXPLORER = Path(__file__).with_name("schedules.py")
@@ -33,8 +33,7 @@ one of 3, as for the others, the partner is always the same."""
 
 def explore(*options):
     """Run programs in many orders; return what was found."""
-    command = [sys.executable, str(EXPLORER), *map(str, options)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_python(EXPLORER, *options, timeout=900)
     assert done.stdout, done.stderr
     return json.loads(done.stdout)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 import bsplib
+from tests.processes import run_python
 
 pytestmark = pytest.mark.fresh
 
@@ -26,13 +24,7 @@ METHODS = ("fork", "forkserver", "spawn")
 
 
 def execute(path, *args, options=()):
-    return subprocess.run(
-        [sys.executable, *options, str(path), *args],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_python(*options, path, *args)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -64,10 +56,7 @@ if __name__ == "__main__":
 
 
 def test_the_standard_input_of_a_process_is_empty_and_that_of_its_caller_is_not(script):
-    line = [sys.executable, str(script(READS))]
-    done = subprocess.run(
-        line, input="of the caller", capture_output=True, text=True, timeout=60, check=False
-    )
+    done = run_python(str(script(READS)), input="of the caller")
     assert (done.stdout, done.stderr) == ("[('', b''), ('', b'')]\nof the caller\n", "")
 
 

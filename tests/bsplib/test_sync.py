@@ -9,9 +9,7 @@ import pytest
 
 import bsplib
 
-
-def right(bsp):
-    return (bsp.pid + 1) % bsp.nprocs
+from .neighbours import right
 
 
 def test_results_come_by_pid(run, nprocs):

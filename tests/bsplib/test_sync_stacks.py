@@ -9,9 +9,9 @@ import pytest
 import bsplib
 from bsplib import Group
 from bsplib.primitives import subgroups
-from bsplib.recording.trace import read_trace
 from bsplib.running import observed_groups
 from bsplib.sync_kinds import Kind
+from tests.recordings import record_run
 
 
 def program(bsp):
@@ -27,8 +27,7 @@ def stacks(folder, main=program):
     """Stacks of all syncs, and of what leaves a group, in the order they were met."""
     observed_groups._virtual_group.cache_clear()
     path = folder / "trace.bsp"
-    bsplib.run(main, nprocs=2, backend="sim", profile=path)
-    (run,) = read_trace(path).runs
+    run = record_run(path, main, nprocs=2, backend="sim")
     path.unlink()  # a second run would be added to it
     rows = run.records[run.records["pid"] == 0]
     return [

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+
+from tests.processes import run_command
 
 from .phases import DEADLINE_S
 
@@ -129,12 +130,8 @@ def as_other_user(script):
         reads_all = "+dac_read_search"  # the interpreter may lie in a folder of root
         who = ["--reuid", user, "--regid", user, "--clear-groups"]
         may = ["--inh-caps", reads_all, "--ambient-caps", reads_all]
-        return subprocess.run(
-            ["setpriv", *who, *may, sys.executable, script(text), *args],
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            check=False,
+        return run_command(
+            "setpriv", *who, *may, sys.executable, script(text), *args, timeout=DEADLINE_S
         )
 
     return run_it

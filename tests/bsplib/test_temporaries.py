@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import resource
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+
+from tests.processes import run_python
 
 PAGE = resource.getpagesize()
 ROUNDS = 20
@@ -44,7 +44,5 @@ def test_settings_of_the_user_are_kept():
         "print(bsplib.run(compute, 600_000, nprocs=1)[0])"
     )
     environment = {"MALLOC_MMAP_THRESHOLD_": "100000", "PATH": "/usr/bin:/bin"}
-    told = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
-    )
+    told = run_python("-c", program, env=environment, check=True)
     assert float(told.stdout) > 600_000 / PAGE

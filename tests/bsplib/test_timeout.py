@@ -15,6 +15,7 @@ import time
 import pytest
 
 import bsplib
+from tests.processes import run_python
 
 pytestmark = pytest.mark.fresh
 
@@ -199,13 +200,7 @@ def test_ctrl_c_shows_where_every_process_is(backend, command, script):
 
 def test_the_command_takes_a_timeout(execute, script):
     path = script(SCRIPT)
-    done = subprocess.run(
-        [sys.executable, "-m", "bsplib", "run", "--timeout", "0.5", str(path), "shm"],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    done = run_python("-m", "bsplib", "run", "--timeout", "0.5", path, "shm")
     assert done.returncode == 1
     assert "RunTimeoutError: run: the program took longer than timeout=0.5" in done.stderr
     assert "bsplib/" not in done.stderr  # no frame of the library

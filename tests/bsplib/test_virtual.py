@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -20,6 +19,7 @@ from bsplib.recording.trace import read_trace
 from bsplib.running.options import overriding
 from bsplib.sync_kinds import Kind
 from bsplib.transfers.registry import agreement_of
+from tests.processes import run_command
 
 G, L = 1e-6, 1e-3
 GREATER = Machine("by hand", "made up", g=G, l=L)
@@ -60,13 +60,7 @@ def bsp(tmp_path):
     def run_it(text, *options):
         path = tmp_path / "script.py"
         path.write_text(textwrap.dedent(text))
-        return subprocess.run(
-            [Path(sys.executable).parent / "bsp", "run", *options, path],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return run_command(Path(sys.executable).parent / "bsp", "run", *options, path)
 
     return run_it
 

@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from rich.table import Table
 from rich.text import Text
 
@@ -20,9 +19,10 @@ from bsplib.machine.probing.table import table
 from bsplib.profiler.callgraph import Node
 from bsplib.profiler.format import label
 from bsplib.recording.records import Trace
-from bsplib.recording.trace import read_trace, write_trace
-from bsplib.tools.cli import main as bsp
+from bsplib.recording.trace import write_trace
 from bsplib.visible import visible, visible_lines
+from tests.commands import run_bsp
+from tests.recordings import record_run
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31m\r[red]x[/nothing] $a$\n"
 
@@ -37,8 +37,7 @@ def trace(tmp_path):
 
     def write(**figures):
         path = tmp_path / "hostile.bsp"
-        bsplib.run(main, nprocs=2, backend="sim", profile=path)
-        (run,) = read_trace(path).runs
+        run = record_run(path, main, nprocs=2, backend="sim")
         machine = asdict(replace(load_machine("shared-memory"), name=HOSTILE, **figures))
         texts = {"program": HOSTILE, "backend": HOSTILE, "error": HOSTILE}
         meta = run.meta | texts | {"machine": machine}
@@ -49,7 +48,7 @@ def trace(tmp_path):
 
 
 def shown(*line, code):
-    result = CliRunner().invoke(bsp, [*map(str, line)])
+    result = run_bsp(*line)
     assert result.exit_code == code, result.output
     output = result.output.replace("\n", "")
     assert output.isprintable()

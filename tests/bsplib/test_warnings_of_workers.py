@@ -9,6 +9,7 @@ import warnings
 import pytest
 
 from bsplib import CheckWarning
+from tests.processes import run_python
 
 WAYS = [
     {"backend": "sim"},
@@ -58,14 +59,7 @@ def run_pytest(tmp_path):
 
     def run(way):
         (tmp_path / "test_small.py").write_text(TESTS.replace("{way}", repr(way)))
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        return run_python("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=tmp_path)
 
     return run
 

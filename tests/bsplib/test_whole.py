@@ -8,7 +8,6 @@ import json
 import numpy as np
 import pytest
 
-import bsplib
 from bsplib.errors import TraceError
 from bsplib.recording import collect as collecting
 from bsplib.recording import spool as spooling
@@ -19,6 +18,7 @@ from bsplib.recording.records import UNMEASURED, Frame, GroupInfo, Run, Trace, r
 from bsplib.recording.spool import Spool
 from bsplib.recording.trace import read_trace, write_archive, write_trace
 from bsplib.sync_kinds import Kind
+from tests.recordings import record_run
 from tests.scripted import append_row
 
 FRAMES = [Frame("a.py", f"f{number}", 10 * number, 10 * number + 1) for number in range(3)]
@@ -147,8 +147,7 @@ def test_a_run_whose_processes_go_different_ways_has_the_stacks_of_each(tmp_path
         for number in range(40):
             (left if (number + bsp.pid) % 2 else right)(bsp)
 
-    bsplib.run(main, nprocs=2, profile=tmp_path / "run.bsp")
-    (run,) = read_trace(tmp_path / "run.bsp").runs
+    run = record_run(tmp_path / "run.bsp", main, nprocs=2)
     for record in run.records[run.records["kind"] == Kind.SYNC]:
         ways = "left" if (record["superstep"] + record["pid"]) % 2 else "right"
         assert run.stacks[record["stack"]][-1].function.endswith(ways)

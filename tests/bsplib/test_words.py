@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import traceback
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsplib
-from bsplib.tools.cli import main
+from tests.commands import run_bsp
+from tests.processes import run_python
 
 
 def idle(bsp):
@@ -145,15 +143,9 @@ def test_a_traceback_before_the_start_has_no_frames_of_bsplib(call):
 @pytest.mark.parametrize("command", ["report", "export --out x.csv", "view --html x.html"])
 def test_a_file_that_is_no_trace_is_said_in_words_of_the_program(tmp_path, content, command):
     (tmp_path / "no.bsp").write_bytes(content)
-    done = subprocess.run(
-        [sys.executable, "-m", "bsplib", *command.split(), "no.bsp"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "NO_COLOR": "1"},
-    )
+    environment = {**os.environ, "NO_COLOR": "1"}
+    words = *command.split(), "no.bsp"
+    done = run_python("-m", "bsplib", *words, cwd=tmp_path, env=environment)
     assert done.returncode == 1
     assert done.stderr == "Error: no.bsp: is no trace, or not a complete one.\n"
 
@@ -175,6 +167,6 @@ def test_a_file_that_is_no_machine_is_said_in_words_of_the_program(tmp_path, con
 def test_a_trace_in_place_of_a_script_is_recognised(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     bsplib.run(idle, nprocs=2, backend="sim", profile="a.bsp")
-    done = CliRunner().invoke(main, ["run", "a.bsp"])
+    done = run_bsp("run", "a.bsp")
     assert done.exit_code == 2
     assert "a.bsp is a trace, not a script; show it by: bsp view a.bsp" in done.output

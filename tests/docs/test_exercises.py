@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
-import subprocess
 import sys
 
 import pytest
+
+from tests.processes import run_python
 
 from .pages import DOCS
 
@@ -38,9 +39,7 @@ def graded(folder, text, *words):
     (folder / "exercises.py").write_text(text, encoding="utf-8")
     shutil.copy(FOLDER / "test_exercises.py", folder)
     command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *words, "test_exercises.py")
-    done = subprocess.run(
-        [sys.executable, *command], cwd=folder, capture_output=True, text=True, check=False
-    )
+    done = run_python(*command, cwd=folder)
     return done.stdout
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_python
 
 from .pages import DOCS
 
@@ -31,10 +31,7 @@ def said(program: str, folder: Path) -> str:
     """Return the message with which a program ends, without its traceback; else its output."""
     (folder / "mistake.py").write_text(program, encoding="utf-8")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # else the program ignores it, too
-    command = [sys.executable, "mistake.py"]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = run_python("mistake.py", cwd=folder)
     last = done.stderr.rpartition("Traceback (most recent call last):\n")[2] or done.stdout
     lines = [line for line in last.splitlines() if line and not line.startswith("  ")]
     told = (OTHERS.sub("", line.removeprefix("bsplib.errors.")) for line in lines)

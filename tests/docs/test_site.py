@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 
 import pytest
+
+from tests.processes import run_command
 
 from .pages import ROOT
 
@@ -20,9 +21,7 @@ STYLE = re.compile(r"(?:url\(|@import\s)['\"]?(?:https?:)?//")
 @pytest.mark.slow
 def test_the_site_builds_without_warnings_and_loads_nothing_from_a_network(tmp_path):
     build = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
-    done = subprocess.run(
-        [*build, str(ROOT / "docs"), str(tmp_path)], capture_output=True, text=True, check=False
-    )
+    done = run_command(*build, ROOT / "docs", tmp_path, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
     pages = list(tmp_path.rglob("*.html"))
     assert len(pages) > 20

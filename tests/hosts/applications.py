@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from bsplib.recording.trace import read_trace
 from tests.hosts.hosts import Hosts
 from tests.hosts.launching import on_ranks_of
 from tests.mpi_installations import Mpi
+from tests.processes import run_command
 
 HOSTS = 4
 
@@ -71,7 +71,7 @@ def run_across(hosts: Hosts, mpi: Mpi, name: str, trace: Path) -> list[str]:
     told = trace.with_suffix(".json")
     words = "-m", __spec__.name, name, "mpi", trace, told
     line = on_ranks_of(hosts, mpi, APPLICATIONS[name].nprocs // HOSTS, *words)
-    subprocess.run(line, capture_output=True, text=True, timeout=500, check=True)
+    run_command(*line, timeout=500, check=True)
     found: list[str] = json.loads(told.read_text(encoding="utf-8"))
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from tests.bsplib.phases import eventually
 from tests.hosts.launching import mpiexec
 from tests.mpi_installations import ALL
+from tests.processes import run_command
 
 NAMES = """
 import json, os
@@ -30,7 +30,7 @@ def test_ranks_of_all_hosts_tell_each_other_where_they_are(hosts, mpi, per_host)
         pytest.skip(f"{mpi.title} is not installed: pip install -e '.[dev]'")
     nprocs = 4 if per_host == 1 else 3  # with 2 on a host, the last one has fewer
     line = mpiexec(hosts, mpi, nprocs, per_host, sys.executable, "-c", NAMES)
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    done = run_command(*line)
     assert done.returncode == 0, done.stderr
     names = [hosts.names[rank // per_host] for rank in range(nprocs)]
     assert json.loads(done.stdout) == [[name, mpi.name] for name in names]

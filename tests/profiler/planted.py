@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import bsplib
-from bsplib.recording.trace import read_trace
+from tests.recordings import record_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -334,9 +334,7 @@ PROGRAMS = {
 
 def recorded(path: Path, planted: Planted, backend: str = "sim") -> Run:
     """Run a program, and read its trace."""
-    bsplib.run(planted.main, nprocs=planted.nprocs, backend=backend, machine=MACHINE, profile=path)
-    (run,) = read_trace(path).runs
-    return run
+    return record_run(path, planted.main, nprocs=planted.nprocs, backend=backend, machine=MACHINE)
 
 
 # -- on real processes ----------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import bsplib
 from bsplib.profiler import paths, window
 from bsplib.profiler.account import ENDS, PARTS
 from bsplib.profiler.book import LOST, Book
@@ -25,6 +24,7 @@ from tests.bsplib.random_programs.generator import Narrow
 from tests.bsplib.random_programs.seeded import program_of
 from tests.drawn import examples
 from tests.mpi_ranks import MPIS, ranks_of
+from tests.recordings import record_run
 
 from .test_properties import programs
 
@@ -119,9 +119,7 @@ def lost(path, main, nprocs, *args):
 
 
 def simulated(path, main, nprocs, *args):
-    bsplib.run(main, *args, nprocs=nprocs, backend="sim", machine="ideal", profile=path)
-    (run,) = read_trace(path).runs
-    return run
+    return record_run(path, main, *args, nprocs=nprocs, backend="sim", machine="ideal")
 
 
 def said(run):

@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsplib
 from bsplib.machine import load_machine
@@ -15,16 +14,12 @@ from bsplib.profiler.models.replay import MODELS, replay
 from bsplib.profiler.prices import choose_prices
 from bsplib.profiler.timeline import Timeline
 from bsplib.recording.trace import read_trace
-from bsplib.tools.cli import main as cli
+from tests.commands import run_bsp
 
 
 def gather(bsp, n):
     bsp.charge(1e-9 * n / bsp.nprocs)
     bsp.gather(np.ones(n // bsp.nprocs))
-
-
-def bsp(*arguments):
-    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
 
 
 def record(path, n, p, backend="sim", machine="ideal"):
@@ -37,12 +32,12 @@ def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     paths = [record(folder / f"{n}-{p}.bsp", n, p) for n in (64, 256, 512) for p in (2, 4, 8)]
     found = folder / "model.json"
-    assert bsp("predict", *paths, "--model-out", found).exit_code == 0
+    assert run_bsp("predict", *paths, "--model-out", found).exit_code == 0
     return found
 
 
 def predicted(model, machine, p=64):
-    done = bsp("predict", model, "--at", f"n=2^20,p={p}", "--machine", machine)
+    done = run_bsp("predict", model, "--at", f"n=2^20,p={p}", "--machine", machine)
     assert done.exit_code == 0, done.output
     return done.output
 
@@ -53,7 +48,7 @@ def test_a_real_run_needs_no_speed_on_the_ideal_machine(tmp_path):
     (run,) = read_trace(path).runs
     prices = choose_prices(run, load_machine("ideal:g=1e-9,l=1e-5"))
     assert (prices.ratio, prices.as_recorded) == (1.0, True)
-    done = bsp("predict", "--machine", "ideal:g=1e-9,l=1e-5", path)
+    done = run_bsp("predict", "--machine", "ideal:g=1e-9,l=1e-5", path)
     assert "assumed: a process computes as fast as on the computer that recorded it" in re.sub(
         r"\s+", " ", done.output
     )
@@ -65,7 +60,7 @@ def test_a_prediction_opens_with_its_time_and_what_is_assumed(model):
     lines = predicted(model, "ideal:g=1e-9,l=1e-5").splitlines()
     assert lines[0].startswith("Believed at n = 2^20 on 64 processes of ideal: 8.28 ms, ")
     assert "assumed: g = 1e-09 s/byte, l = 1e-05 s" in lines
-    inside = bsp("predict", model, "--at", "n=256,p=4", "--machine", "ideal:l=1e-5")
+    inside = run_bsp("predict", model, "--at", "n=256,p=4", "--machine", "ideal:l=1e-5")
     assert "assumed: l = 1e-05 s" in inside.output.splitlines()
     free = predicted(model, "ideal")
     assert "assumed: communication takes no time on this Machine" in free
@@ -89,7 +84,7 @@ def test_more_processes_than_were_probed_are_named(model, tmp_path):
         'g_s_per_byte = 1e-9\nl_s = 1e-6\nspeed_flop_per_s = 1e9\nhost = "elsewhere"\ncores = 2\n'
         "[[measured]]\np = 4\nempty_s = 1e-6\n"
     )
-    done = bsp(
+    done = run_bsp(
         *("predict", model, "--at", "n=2^20,p=64"),
         *("--machine", path, "--speed", "1x"),
     )

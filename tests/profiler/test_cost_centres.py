@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import bsplib
 from bsplib.profiler.callgraph import build
-from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
+from tests.recordings import record_run
 
 ALLREDUCE = "bsplib/collectives.py/Collectives.allreduce:90 bsplib/collectives.py/_fold:95"
 
@@ -79,8 +78,7 @@ COLLECTIVES = {
 
 def recorded_leaves(main, folder):
     path = folder / "trace.bsp"
-    bsplib.run(main, nprocs=3, backend="sim", profile=path)
-    (run,) = read_trace(path).runs
+    run = record_run(path, main, nprocs=3, backend="sim")
     return [leaf for leaf in leaves(build(run)) if leaf.sync != "end"]
 
 

@@ -7,14 +7,13 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsplib
 from bsplib.profiler.predict import TimingsError, fit_experiment
 from bsplib.profiler.predict.experiments import passages
 from bsplib.profiler.predict.fit import fit_formula
 from bsplib.recording.trace import read_trace
-from bsplib.tools.cli import main as bsp_main
+from tests.commands import run_bsp
 
 FORMULA = "f[0]*P + f[1]*N/P"
 
@@ -40,10 +39,6 @@ def path(tmp_path_factory):
     return path
 
 
-def bsp(*arguments):
-    return CliRunner().invoke(bsp_main, ["predict", *map(str, arguments)])
-
-
 @pytest.mark.lengthy
 def test_the_formula_of_the_program_is_fitted_to_what_its_blocks_took(path):
     model = fit_experiment(path, "f")
@@ -55,10 +50,10 @@ def test_the_formula_of_the_program_is_fitted_to_what_its_blocks_took(path):
 
 @pytest.mark.lengthy
 def test_the_command_fits_the_experiment_that_is_named(path):
-    first = bsp(path, "--region", "f")
+    first = run_bsp("predict", path, "--region", "f")
     assert first.exit_code == 0, first.output
     assert first.output.startswith("time = f[0]*P + f[1]*N/P\n")
-    one = bsp(path, "--region", "g", "--at", "N=2^20,P=2", "--model-out", "-")
+    one = run_bsp("predict", path, "--region", "g", "--at", "N=2^20,P=2", "--model-out", "-")
     found = json.loads(one.output)
     assert found["formula"] == "g[0]*N"
     assert found["coefficients"]["g[0]"]["value"] == pytest.approx(1e-8, rel=1e-3)
@@ -69,11 +64,11 @@ def test_several_files_count_as_one(path, tmp_path):
     other = tmp_path / "other.bsp"
     bsplib.run(main, 8192, nprocs=8, backend="sim", profile=other)
     assert len(fit_experiment([path, other], "f").timings) == 16
-    assert bsp(path, other, "--region", "f").exit_code == 0
+    assert run_bsp("predict", path, other, "--region", "f").exit_code == 0
 
 
 def test_another_formula_may_be_fitted(path):
-    done = bsp(path, "--region", "f", "--formula", "a[0]*P + a[1]*N/P + a[2]")
+    done = run_bsp("predict", path, "--region", "f", "--formula", "a[0]*P + a[1]*N/P + a[2]")
     assert "time = a[0]*P + a[1]*N/P + a[2]" in done.output
 
 
@@ -94,7 +89,7 @@ SENTENCES = {
 @pytest.mark.parametrize("case", SENTENCES)
 def test_what_cannot_be_fitted_is_told_in_one_sentence(path, case):
     options, sentence = SENTENCES[case]
-    done = bsp(path, *options)
+    done = run_bsp("predict", path, *options)
     assert done.exit_code != 0
     *_, last = done.output.strip().splitlines()
     assert last.startswith("Error: ")

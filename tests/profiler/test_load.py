@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import json
 import re
-import subprocess
 import sys
 from xml.etree import ElementTree
 
@@ -23,6 +22,7 @@ from bsplib.profiler.profile import Profile
 from bsplib.profiler.tables import facts
 from bsplib.recording.records import Trace
 from bsplib.sync_kinds import Kind
+from tests.processes import run_python
 
 HOSTILE = "<script>alert('x')</script>\x1b[31m\x00\ud800"
 
@@ -90,7 +90,7 @@ def test_bsplib_imports_the_profiler_and_its_packages_when_they_are_used():
         "import sys, bsplib; print(*sys.modules); "
         "import bsplib.profiler.profile; print(*sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_python("-c", code, check=True)
     first, second = (set(line.split()) for line in done.stdout.splitlines())
     assert first & {"networkx", "rich", "pandas", "bsplib.profiler"} == set()
     assert "bsplib.profiler.profile" in second

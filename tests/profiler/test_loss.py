@@ -19,7 +19,7 @@ from bsplib.profiler.callgraph import build
 from bsplib.profiler.loss_records import find
 from bsplib.profiler.rates import rates_of_run
 from bsplib.profiler.verdict import MOST_WORDS, judge
-from bsplib.recording.trace import read_trace
+from tests.recordings import record_run
 
 MS = 1e-3
 NPROCS = 8
@@ -44,8 +44,7 @@ class Judged(NamedTuple):
 
 
 def judged(path, main, *args, nprocs=NPROCS, machine="ideal"):
-    bsplib.run(main, *args, nprocs=nprocs, backend="sim", machine=machine, profile=path)
-    (run,) = read_trace(path).runs
+    run = record_run(path, main, *args, nprocs=nprocs, backend="sim", machine=machine)
     callgraph, book = build(run), Book(run, rates_of_run(run))
     losses = find(callgraph, book)
     return Judged(book, losses, judge(callgraph, book, losses))

@@ -7,7 +7,6 @@ import re
 from dataclasses import asdict
 
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
 from bsplib.errors import UsageError
@@ -20,7 +19,7 @@ from bsplib.profiler.timeline import Timeline
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
 from bsplib.sync_kinds import Kind
-from bsplib.tools.cli import main
+from tests.commands import run_bsp
 
 HERE = Machine("here", "made up", g=1e-9, l=1e-6, speed=2e9)
 THERE = Machine("there", "made up", g=4e-9, l=3e-6, speed=5e8, p=16)
@@ -208,7 +207,7 @@ def bsp(broadcasts, tmp_path):
     write_trace(path, Trace((broadcasts, broadcasts)))
 
     def run(*arguments):
-        done = CliRunner().invoke(main, ["predict", *arguments, str(path)])
+        done = run_bsp("predict", *arguments, path)
         return done.exit_code, done.output
 
     return run

@@ -9,15 +9,14 @@ import time
 import pytest
 from rich.console import Console
 
-import bsplib
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document
 from bsplib.profiler.system_time import own_threads_s, own_threads_sentence
 from bsplib.recording.records import Trace
-from bsplib.recording.trace import read_trace
 from bsplib.webui.services import describe_verdict
+from tests.recordings import record_run
 
 US = 1000
 
@@ -83,8 +82,7 @@ def lets_a_thread_compute(bsp):
 @pytest.mark.lengthy
 def test_a_process_that_waits_for_its_own_threads_is_no_blocked_one(tmp_path):
     path = tmp_path / "run.bsp"
-    bsplib.run(lets_a_thread_compute, nprocs=2, backend="shm", profile=path)
-    (run,) = read_trace(path).runs
+    run = record_run(path, lets_a_thread_compute, nprocs=2, backend="shm")
     at = run.records["pid"] == 1
     assert run.records["comp_cpu"][at].sum() >= 80_000_000
     assert run.records["comp_cpu"][~at].sum() < 80_000_000

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsplib
 from bsplib.experiments.collective_costs import COSTS
@@ -22,7 +21,8 @@ from bsplib.profiler.predict.observed import observe
 from bsplib.profiler.predict.planning import run_to_make
 from bsplib.profiler.predict.program import Learned, ProgramModel
 from bsplib.recording.trace import read_trace
-from bsplib.tools.cli import main as bsp_main
+from tests.commands import run_bsp
+from tests.recordings import record_run
 
 THERE = Machine("there", "made up", g=2e-9, l=2e-5, relative_speed=1.0)
 
@@ -379,10 +379,10 @@ def test_the_command_learns_from_traces_and_predicts_from_the_model(recorded, tm
     folder = next(iter(recorded.__closure__[1].cell_contents)).parent
     traces = sorted(str(path) for path in folder.glob("solver-*-[248].bsp"))
     model = str(tmp_path / "model.json")
-    learnt = CliRunner().invoke(bsp_main, ["predict", *traces, "--model-out", model])
+    learnt = run_bsp("predict", *traces, "--model-out", model)
     assert learnt.exit_code == 0, learnt.output
     assert "n = 128, 256, 512, 1024; p = 2, 4, 8" in learnt.output
-    done = CliRunner().invoke(bsp_main, ["predict", model, "--at", "n=8192,p=32"])
+    done = run_bsp("predict", model, "--at", "n=8192,p=32")
     assert done.exit_code == 0, done.output
     assert done.output.startswith("Believed at n = 8192 on 32 processes of there: ")
     assert "most of it test_predict_programs.py line " in " ".join(done.output.split())
@@ -444,14 +444,14 @@ def test_the_command_makes_the_runs_that_it_learns_from(tmp_path, monkeypatch):
     (tmp_path / "program.py").write_text(PROGRAM)
     run = f"{sys.executable} -m bsplib run --backend sim --machine ideal:g=2e-9,l=2e-5 -n {{p}}"
     maker = ["--run", f"{run} --profile {{trace}} program.py {{n}}"]
-    done = CliRunner().invoke(bsp_main, ["predict", *maker, "--budget", "5m", "--at", "n=4096,p=8"])
+    done = run_bsp("predict", *maker, "--budget", "5m", "--at", "n=4096,p=8")
     assert done.exit_code == 0, done.output
     first, *_ = done.output.splitlines()
     assert first == "running n = 16, p = 1"
     assert "Believed at n = 4096 on 8 processes of ideal" in done.output
     assert "3,584" in done.output  # bytes of the h-relation, of seven pieces
     assert len([*tmp_path.glob("run-*.bsp")]) >= 9
-    done = CliRunner().invoke(bsp_main, ["predict", *maker, "--budget", "1m", "--at", "n=4096"])
+    done = run_bsp("predict", *maker, "--budget", "1m", "--at", "n=4096")
     assert "predict: --at needs the number of processes, as in --at n=2^20,p=64" in done.output
 
 
@@ -492,8 +492,7 @@ def all_of_them(bsp, n):
 def test_what_collectives_cost_is_what_their_calls_cost(p, n, tmp_path):
     path, ratio = tmp_path / "run.bsp", 100.0
     machine = Machine("there", "made up", g=1e-9, l=ratio * 1e-9)
-    bsplib.run(all_of_them, n, nprocs=p, backend="sim", machine=machine, profile=path)
-    run = read_trace(path).runs[0]
+    run = record_run(path, all_of_them, n, nprocs=p, backend="sim", machine=machine)
     steps, h = superstep_numbers(run), np.maximum(*h_relation(run))
     moved = iter([float(h[steps == number].max()) for number in np.unique(steps)])
     for name in CALLS:

@@ -7,10 +7,9 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-import bsplib
 from bsplib.machine import load_machine
 from bsplib.profiler.rates import FITTED, fit_line, rates_of_run, rates_on
-from bsplib.recording.trace import read_trace
+from tests.recordings import record_run
 
 
 def ring(bsp):
@@ -20,9 +19,7 @@ def ring(bsp):
 
 
 def recorded(path, **options):
-    bsplib.run(ring, nprocs=2, profile=path, **options)
-    (run,) = read_trace(path).runs
-    return run
+    return record_run(path, ring, nprocs=2, **options)
 
 
 def test_on_virtual_processors_they_are_those_of_the_machine_of_the_run(tmp_path):

@@ -6,13 +6,12 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
 
 import bsplib
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.repeats import gathered, next_run_s
 from bsplib.recording.records import Doing, Frame, Trace
-from bsplib.tools.cli import main as bsp
+from tests.commands import run_bsp
 from tests.scripted import sampled
 
 
@@ -96,5 +95,5 @@ def test_a_script_is_recorded_so_often_into_one_trace(tmp_path, monkeypatch):
     runs = bsplib.load("r.bsp").runs
     assert [run.run.repeat for run in runs] == [(0, 3), (0, 3), (1, 3), (1, 3), (2, 3), (2, 3)]
     assert [[run.nprocs for run in each.runs] for each in gathered(runs)] == [[2] * 3, [3] * 3]
-    report = CliRunner().invoke(bsp, ["report", "r.bsp"])
+    report = run_bsp("report", "r.bsp")
     assert report.output.count("the run of median time; ") == 2

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 
 import bsplib
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report.document import document
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
-from bsplib.tools.cli import main as bsp
+from tests.commands import run_bsp
 
 HOSTILE = "\x1b[31m\ud800<b>"
 
@@ -37,7 +36,7 @@ def ask(trace):
     """Print the report of the trace as JSON, and read it."""
 
     def run(*options):
-        done = CliRunner().invoke(bsp, ["report", "--json", *map(str, options), str(trace)])
+        done = run_bsp("report", "--json", *options, trace)
         assert done.exit_code == 0, done.output
         return json.loads(done.stdout)
 
@@ -73,7 +72,7 @@ def test_texts_from_a_trace_are_made_safe(script):
 )
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_what_cannot_be_printed_is_one_sentence_and_nothing_else(trace, options, words, form):
-    done = CliRunner().invoke(bsp, ["report", *form, *options, str(trace)])
+    done = run_bsp("report", *form, *options, trace)
     assert done.exit_code in {1, 2}
     assert done.stdout == ""
     assert words in done.stderr
@@ -86,8 +85,7 @@ def test_zero_rows_means_all(script, tmp_path):
     path = tmp_path / "many.bsp"
     write_trace(path, Trace((program.run(),)))
     texts = [
-        CliRunner().invoke(bsp, ["report", *options, str(path)]).stdout
-        for options in ([], ["--top", "0"], ["--top", "7"])
+        run_bsp("report", *options, path).stdout for options in ([], ["--top", "0"], ["--top", "7"])
     ]
     assert [text.count("stage_") > 50 for text in texts] == [False, True, False]
     assert "and 81 more nodes" in texts[0]

@@ -26,6 +26,7 @@ from tests.bsplib.random_programs.checks import record
 from tests.bsplib.random_programs.generator import Narrow
 from tests.bsplib.random_programs.seeded import program_of
 from tests.drawn import examples
+from tests.recordings import record_run
 
 from .test_book import any_program
 from .test_properties import programs
@@ -128,8 +129,7 @@ def test_all_outputs_say_the_same_of_a_program_of_mpi4py(script):
 
 def test_a_range_of_supersteps_says_the_same_in_every_format(tmp_path):
     path = tmp_path / "run.bsp"
-    bsplib.run(any_program, 1, 3, 1, nprocs=3, backend="sim", profile=path)
-    run = read_trace(path).runs[0]
+    run = record_run(path, any_program, 1, 3, 1, nprocs=3, backend="sim")
     part = {"supersteps": (2, 5)}
     told = json.loads(written(run, "json", **part))["runs"][0]
     rows = list(csv.DictReader(io.StringIO(written(run, "csv", **part))))

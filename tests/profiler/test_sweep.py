@@ -7,7 +7,6 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +15,7 @@ from bsplib.profiler.sweep.points import Costs, Point, Sweep
 from bsplib.profiler.sweep.show import conclusion
 from bsplib.profiler.sweep.verdict import NEAR, judge, moves, rise
 from bsplib.recording.trace import read_trace
-from bsplib.tools.cli import main as bsp
+from tests.commands import run_bsp
 
 MACHINE = "ibm-sp2-pvm"
 PROGRAM = f'''
@@ -84,7 +83,7 @@ def here(tmp_path, monkeypatch):
 
 
 def sweep(*words, status=0):
-    done = CliRunner().invoke(bsp, ["sweep", *words])
+    done = run_bsp("sweep", *words)
     assert done.exit_code == status, done.output
     return done.output
 
@@ -177,7 +176,7 @@ def test_what_cannot_be_swept_is_one_sentence(here, words, sentence):
         "import bsplib\nfor _ in range(2):\n"
         "    bsplib.run(lambda bsp, n: None, 1, nprocs=1, backend='sim')\n"
     )
-    done = CliRunner().invoke(bsp, ["sweep", *words])
+    done = run_bsp("sweep", *words)
     assert done.exit_code != 0
     assert sentence in done.output
     assert done.output.count("Error: ") == 1
@@ -192,7 +191,7 @@ def test_a_plot_is_drawn(here):
 @pytest.mark.lengthy
 def test_what_runs_in_the_folder_are_predicted_from(here):
     sweep("--set", "grain=1:8:x2", "--set", "nprocs=2:8:x2", "--repeats", "1", "program.py")
-    done = CliRunner().invoke(bsp, ["predict", "program.sweep", "--at", "grain=32,p=16"])
+    done = run_bsp("predict", "program.sweep", "--at", "grain=32,p=16")
     assert done.output.startswith("Believed at grain = 32 on 16 processes of IBM SP2, PVM: ")
 
 

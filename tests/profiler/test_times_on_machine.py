@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
-import bsplib
 from bsplib.machine import Machine
 from bsplib.profiler.book import Book
 from bsplib.profiler.callgraph import build
@@ -15,11 +14,11 @@ from bsplib.profiler.rates import Rates, rates_of_run, rates_on
 from bsplib.profiler.times_on_machine import retimed
 from bsplib.profiler.window import restricted
 from bsplib.record.join import join
-from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 from tests.drawn import examples
 from tests.record.made_ranks import written
 from tests.record.test_join_files import any_calls
+from tests.recordings import record_run
 
 from . import test_book
 from .test_book import check
@@ -55,9 +54,7 @@ def test_the_book_of_calls_of_mpi_on_another_machine_adds_up(tmp_path, seed):
 
 def simulated(path, main, *args, nprocs, machine):
     path.unlink(missing_ok=True)  # a second run would be added to it
-    bsplib.run(main, *args, nprocs=nprocs, backend="sim", machine=machine, profile=path)
-    (run,) = read_trace(path).runs
-    return run
+    return record_run(path, main, *args, nprocs=nprocs, backend="sim", machine=machine)
 
 
 def assert_alike(run, there):

@@ -7,7 +7,6 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from bsplib.profiler import plotting
 from bsplib.profiler.predict import (
@@ -18,7 +17,7 @@ from bsplib.profiler.predict import (
     write_timings,
 )
 from bsplib.profiler.predict import plot as timings_plot
-from bsplib.tools.cli import main
+from tests.commands import run_bsp
 
 GRID = [(size, count) for size in (256, 512, 1024, 2048, 4096) for count in (1, 2, 4, 8)]
 
@@ -38,10 +37,6 @@ def csv_file(tmp_path):
     rows = [f"{size},{count},{float(time_of(size, count))!r}" for size, count in GRID]
     path.write_text("N,P,t\n" + "\n".join(rows) + "\n")
     return path
-
-
-def bsp(*arguments):
-    return CliRunner().invoke(main, ["predict", *map(str, arguments)])
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -255,7 +250,8 @@ def test_a_plot_has_a_curve_for_each_value_of_another_variable(over, by, labels)
 def test_the_command_writes_json_a_plot_and_a_file_for_extrap(csv_file, tmp_path):
     out = {name: tmp_path / f"o.{name}" for name in ("json", "svg", "jsonl")}
     formula = "f[0]*P + f[1]*(N/P)*log2(N/P)"
-    done = bsp(
+    done = run_bsp(
+        "predict",
         *(csv_file, "--time", "t", "--formula", formula, "--model-out", out["json"]),
         *("--plot", out["svg"], "--export", out["jsonl"], "--at", "N=65536,P=32"),
     )
@@ -268,17 +264,17 @@ def test_the_command_writes_json_a_plot_and_a_file_for_extrap(csv_file, tmp_path
     assert len(found["times"]) == len(found["measured"]["N"]) == len(GRID)
     assert "<svg" in out["svg"].read_text()
     assert len(out["jsonl"].read_text().splitlines()) == len(GRID)
-    again = bsp(out["json"], "--at", "N=65536,P=32")
+    again = run_bsp("predict", out["json"], "--at", "N=65536,P=32")
     assert again.output.splitlines() == done.output.splitlines()[: len(again.output.splitlines())]
 
 
 @pytest.mark.parametrize("damage", ["rows", "}", '"measured": 3, "x": '])
 def test_a_damaged_fit_is_refused_in_a_sentence(csv_file, tmp_path, damage):
     kept = tmp_path / "fit.json"
-    assert bsp(csv_file, "--time", "t", "--model-out", kept).exit_code == 0
+    assert run_bsp("predict", csv_file, "--time", "t", "--model-out", kept).exit_code == 0
     text = kept.read_text()
     kept.write_text(text.replace('"measured":', damage, 1) if damage != "}" else text[:-3])
-    done = bsp(kept, "--at", "N=65536,P=32")
+    done = run_bsp("predict", kept, "--at", "N=65536,P=32")
     assert "fit.json is no fit that can be read" in done.output
 
 
@@ -298,7 +294,7 @@ def test_a_damaged_fit_is_refused_in_a_sentence(csv_file, tmp_path, damage):
     ],
 )
 def test_errors_of_tables_are_one_sentence(csv_file, arguments, words):
-    done = bsp(csv_file, *arguments)
+    done = run_bsp("predict", csv_file, *arguments)
     assert done.exit_code != 0
     assert words in done.output
     assert done.output.count("Error: ") == 1

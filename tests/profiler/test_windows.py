@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import bsplib
 from bsplib.errors import TraceError
 from bsplib.profiler import loss_records, paths, window
 from bsplib.profiler.book import Book
@@ -24,6 +23,7 @@ from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.sync_kinds import Kind
 from tests.drawn import examples
+from tests.recordings import record_run
 
 from .test_properties import programs
 
@@ -142,8 +142,7 @@ def test_the_check_of_a_trace_notes_what_its_chunks_cover(tmp_path):
             with bsp.split(bsp.pid % 2) as group:
                 group.sync()
 
-    bsplib.run(main, nprocs=4, backend="sim", profile=path)
-    (run,) = read_trace(path).runs
+    run = record_run(path, main, nprocs=4, backend="sim")
     noted = {name: run.derived[f"ranges of {name}"] for name in ("records", "traffic")}
     run.derived.clear()
     positions(run)  # which finds them again

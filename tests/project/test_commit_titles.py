@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import run_command
+
 ROOT = Path(__file__).parents[2]
 MOST_COMMITS = 50
 """Greatest number of commits that are read: those before are known."""
@@ -17,9 +19,7 @@ MOST_CHARACTERS = 72
 def git(folder, *arguments):
     """Return what git prints; None where it fails or is not installed."""
     try:
-        done = subprocess.run(
-            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True
-        )
+        done = run_command("git", *arguments, cwd=folder, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()

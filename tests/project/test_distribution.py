@@ -16,6 +16,7 @@ import bsplib
 from bsplib.backends.mpi.installations import OPEN_MPI, WHEELS
 from bsplib.core import _build
 from bsplib.record.build import name_in_wheel
+from tests.processes import run_command, run_python
 
 ROOT = Path(__file__).parents[2]
 LINKED = ("profiler", "webui", "apps")
@@ -50,15 +51,7 @@ def build(what, source, folder, **variables):
     """Build a distribution as pip does, with the packages that are installed here."""
     folder.mkdir()
     call = f"from setuptools import build_meta; build_meta.build_{what}({str(folder)!r})"
-    done = subprocess.run(
-        [sys.executable, "-c", call],
-        capture_output=True,
-        text=True,
-        cwd=source,
-        env=without_choice() | variables,
-        check=False,
-        timeout=500,
-    )
+    done = run_python("-c", call, cwd=source, env=without_choice() | variables, timeout=500)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert "Warning" not in done.stderr
     (path,) = folder.iterdir()
@@ -68,25 +61,10 @@ def build(what, source, folder, **variables):
 def outcome(wheel, folder):
     """Install a wheel where there is no compiler, and run a program: which core it used."""
     install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target"]
-    done = subprocess.run(
-        [*install, folder, wheel],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PATH": "", "CC": "/bin/false"},
-        check=False,
-        timeout=100,
-    )
+    done = run_command(*install, folder, wheel, env=os.environ | {"PATH": "", "CC": "/bin/false"})
     assert done.returncode == 0, done.stderr
     (folder / "program.py").write_text(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "program.py"],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env=without_choice(),
-        check=False,
-        timeout=100,
-    )
+    done = run_python("-W", "error", "program.py", cwd=folder, env=without_choice())
     assert done.returncode == 0, done.stderr
     *results, core = done.stdout.splitlines()
     assert results == ["[3.0, 0.0]", "[3.0, 0.0]"]

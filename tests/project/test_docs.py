@@ -9,10 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from bsplib.profiler.export.table import FORMATS
-from bsplib.tools.cli import main
+from tests.commands import run_bsp
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -64,7 +63,7 @@ def run_command(line):
     words = shlex.split(line)[1:]
     if words[0] == "run":  # it starts processes and replaces sys.argv
         return subprocess.check_output([sys.executable, "-m", "bsplib", *words], text=True)
-    done = CliRunner().invoke(main, words, catch_exceptions=False)
+    done = run_bsp(*words, catch_exceptions=False)
     assert done.exit_code == 0, f"{line}: {done.output}"
     return done.output
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 
 import bsplib
 from bsplib.extras import EXTRAS
+from tests.processes import run_python
 
 pytestmark = pytest.mark.lengthy  # each test starts an interpreter
 
@@ -52,15 +51,7 @@ def without(tmp_path):
             "PYTHONPATH": str(tmp_path / "hiding"),
             "HIDDEN_PACKAGES": ",".join(packages),
         }
-        return subprocess.run(
-            [sys.executable, *map(str, line)],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return run_python(*line, cwd=tmp_path, env=environment)
 
     return run
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 from pathlib import Path
+
+from tests.processes import run_command
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,9 +20,7 @@ EXCEPTIONS = {
 
 def sources():
     """Return the Python files of the repository, without what is shown or run as an example."""
-    listed = subprocess.run(
-        ["git", "ls-files", "*.py"], cwd=ROOT, check=True, capture_output=True, text=True
-    )
+    listed = run_command("git", "ls-files", "*.py", cwd=ROOT, check=True)
     return [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
 

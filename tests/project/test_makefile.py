@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_command
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,12 +22,8 @@ def commands(tmp_path):
         shutil.copy(ROOT / name, tmp_path)
 
     def commands(target, uv=""):
-        done = subprocess.run(
-            ["make", "--dry-run", "--directory", tmp_path, f"UV={uv}", target],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
+        done = run_command(
+            "make", "--dry-run", "--directory", tmp_path, f"UV={uv}", target, check=True
         )
         return done.stdout
 

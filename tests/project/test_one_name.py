@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_command, run_python
 
 pytestmark = pytest.mark.lengthy  # each test starts an interpreter
 
@@ -44,15 +45,7 @@ def folder(request, tmp_path):
 
 def output(folder, *line, errors="", **environment):
     """Run a command line in the folder; return its output, and check its standard error."""
-    done = subprocess.run(
-        [*map(str, line)],
-        cwd=folder,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    done = run_command(*line, cwd=folder, env=os.environ | environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == errors
     return done.stdout
@@ -88,7 +81,5 @@ def test_a_program_of_bsplib_runs_beside_modules_of_its_names(folder):
 
 def test_the_name_of_a_folder_imports_nothing_elsewhere(tmp_path):
     code = "import profiler"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = run_python("-c", code, cwd=tmp_path)
     assert "No module named 'profiler'" in done.stderr

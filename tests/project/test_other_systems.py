@@ -7,11 +7,11 @@ the wheel for every system. Nothing here has run on macOS or Windows.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_python
 
 FOLDER = Path(__file__).parent
 SYSTEMS = {"macos": {}, "windows": {"PYTHONIOENCODING": "cp1252"}}
@@ -22,15 +22,8 @@ def there(system, *words):
     """Run Python as on another system."""
     path = os.pathsep.join((str(FOLDER / system), os.environ.get("PYTHONPATH", "")))
     environment = os.environ | {"PYTHONPATH": path, "BSPLIB_CORE": "python"} | SYSTEMS[system]
-    done = subprocess.run(
-        [sys.executable, *words],
-        env=environment,
-        capture_output=True,
-        text=True,
-        errors="replace",  # on Windows what is printed is not UTF-8
-        check=False,
-        timeout=500,
-    )
+    # On Windows what is printed is not UTF-8.
+    done = run_python(*words, env=environment, errors="replace", timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

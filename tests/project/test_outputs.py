@@ -19,9 +19,8 @@ from bsplib import webui
 from bsplib.command_options import OutputFile
 from bsplib.profiler import plotting
 from bsplib.profiler.predict import files as timings
-from bsplib.tools.cli import main
 from bsplib.tools.cli.export import _formats
-from tests.commands import of_apps, of_bsp
+from tests.commands import of_apps, of_bsp, run_bsp
 
 ROOT = Path(__file__).parents[2]
 MINE = "print('a program of the user')\n"
@@ -100,10 +99,6 @@ def test_a_command_whose_output_can_be_forced_has_the_option(name):
     by_force = replaces is None or replaces.by_force
     options = [option for each in command.params for option in each.opts]
     assert not by_force or "--force" in options
-
-
-def run_bsp(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 def count(bsp):

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import run_python
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -27,9 +29,7 @@ BLOCKS = dict(re.findall(r"^```(\w*)\n(.*?)^```$", FIRST_FORTY, re.DOTALL | re.M
 def test_the_program_prints_what_the_readme_says(tmp_path):
     script = tmp_path / "program.py"
     script.write_text(BLOCKS["python"], encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = run_python(script)
     assert (done.stdout, done.stderr) == (BLOCKS[""], "")
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import bsplib
 from bsplib.profiler.kinds import KINDS
 from bsplib.profiler.rows import SORTS
-from bsplib.tools.cli import main as bsp
+from tests.commands import run_bsp
+from tests.processes import run_python
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
@@ -39,8 +37,7 @@ def folder(tmp_path_factory):
             (folder / name).write_text(text, encoding="utf-8")
     for line, _ in COMMANDS:
         if line.startswith("bsp run"):
-            command = [sys.executable, "-m", "bsplib", *shlex.split(line)[1:]]
-            subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+            run_python("-m", "bsplib", *shlex.split(line)[1:], cwd=folder, check=True)
     return folder
 
 
@@ -49,7 +46,7 @@ def folder(tmp_path_factory):
 def test_a_report_is_as_the_page_shows_it(folder, monkeypatch, line, output):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "100")
-    done = CliRunner().invoke(bsp, shlex.split(line)[1:])
+    done = run_bsp(*shlex.split(line)[1:])
     assert done.output == output
 
 
@@ -70,7 +67,7 @@ def unnamed(names):
 
 @pytest.mark.lengthy
 def test_the_reference_names_everything_in_the_document(folder):
-    done = CliRunner().invoke(bsp, ["report", "--json", str(folder / "heat.bsp")])
+    done = run_bsp("report", "--json", folder / "heat.bsp")
     assert unnamed(re.findall(r'"(\w+)":', done.stdout)) == set()
 
 

@@ -13,11 +13,11 @@ import ast
 import functools
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_python
 
 from .imports_of import import_statements, types_only
 
@@ -346,9 +346,7 @@ def test_the_pure_parts_know_no_processes_and_no_server(name):
 
 def test_a_program_that_runs_loads_no_room_but_the_runtime():
     code = "import sys, bsplib; bsplib.run; print(*sorted(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
+    done = run_python("-c", code, check=True, cwd=ROOT)
     loaded = set(done.stdout.split())
     assert "bsplib.running.launch" in loaded
     assert loaded & {"flask", "networkx", "pandas", "click"} == set()
@@ -372,7 +370,5 @@ def test_the_names_of_the_package_load_only_what_every_program_needs():
         "import sys, numpy; before = set(sys.modules); import bsplib; bsplib.run, bsplib.Group; "
         "print(*set(sys.modules) - before)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
+    done = run_python("-c", code, check=True, cwd=ROOT)
     assert set(done.stdout.split()) & FOR_FEW_PROGRAMS == set()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_python
 
 from .. import pythons
 
@@ -19,9 +19,7 @@ TEXT = WORKFLOW.read_text(encoding="utf-8")
 
 def checked(path):
     command = ("-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", path)
-    return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, check=False, timeout=100
-    )
+    return run_python(*command)
 
 
 @pytest.mark.lengthy

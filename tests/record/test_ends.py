@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from bsplib.record.events import RUNNING, STOPPED, rank_files, read_rank
 from bsplib.record.join import join
 from tests.mpi_installations import MPICH
+from tests.processes import run_command, run_python
 
 from .conftest import DEADLINE_S, RECORDED, record, run, start
 
@@ -117,11 +117,7 @@ def small_disk(tmp_path):
     """A file system that is full after some hundred kilobytes."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)],
-        capture_output=True,
-        check=False,
-    )
+    made = run_command("mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", folder)
     if made.returncode:
         pytest.skip("a small file system cannot be mounted here (root is needed)")
     yield folder
@@ -205,13 +201,8 @@ def test_a_program_can_be_a_module(mpi, tmp_path):
 @pytest.mark.lengthy
 def test_a_mistake_in_the_command_is_one_sentence(words, sentence, tmp_path):
     (tmp_path / "program.py").write_text("print('runs')\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "bsplib", "record", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env=MPICH.whole_environment(1),
+    done = run_python(
+        "-m", "bsplib", "record", *words, cwd=tmp_path, env=MPICH.whole_environment(1)
     )
     assert done.returncode == 2
     assert sentence in done.stderr

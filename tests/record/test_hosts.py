@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
 from bsplib.record.events import CALLS, rank_files, read_rank
 from tests.hosts.launching import mpiexec
+from tests.processes import run_command
 
 from .conftest import DEADLINE_S, RECORDED
 
@@ -21,13 +21,7 @@ def test_no_process_leaves_a_barrier_before_another_has_come(mpi, hosts, tmp_pat
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     words = (sys.executable, "-c", RECORDED, tmp_path / "out.bsp", program)
-    done = subprocess.run(
-        mpiexec(hosts, mpi, 3, 1, *words),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-        check=False,
-    )
+    done = run_command(*mpiexec(hosts, mpi, 3, 1, *words), timeout=DEADLINE_S)
     assert done.returncode == 0, done.stderr
     ranks = [read_rank(path) for path in rank_files(tmp_path / "out.bsp.ranks")]
     assert len({rank.header["host"] for rank in ranks}) == 3

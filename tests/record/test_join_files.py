@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-import subprocess
-import sys
 
 import pytest
 from click.testing import CliRunner
@@ -23,6 +21,7 @@ from bsplib.record.join import join
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.tools.cli import recover
 from tests.drawn import examples
+from tests.processes import run_python
 from tests.record.made_ranks import RankMaker, written
 
 
@@ -240,8 +239,7 @@ def test_the_command_writes_a_trace_and_says_what_is_wrong_in_one_sentence(tmp_p
 
 
 def joined_by_command(folder, out):
-    command = [sys.executable, "-m", "bsplib.record.join", folder, out]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return run_python("-m", "bsplib.record.join", folder, out)
 
 
 def test_recover_makes_the_trace_of_ranks_and_removes_their_folder(tmp_path):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import bsplib
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import h_relation, superstep_numbers
 from bsplib.profiler.graph_book import book_graph
@@ -17,8 +15,10 @@ from bsplib.profiler.kinds import FIXED
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 from tests.mpi_installations import MPICH, OPEN_MPI
+from tests.processes import run_command
 from tests.record import same_algorithms
 from tests.record.expected_faults import FAULTS, PROGRAM, is_possible, line_of
+from tests.recordings import record_run
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,14 +34,10 @@ def recorded(request, tmp_path_factory):
 
     def recorded(nprocs, *program):
         out = tmp_path_factory.mktemp("recorded") / "out.bsp"
-        ran = subprocess.run(
-            mpi.start(nprocs, sys.executable, "-m", "bsplib", "record", str(out), *program),
+        ran = run_command(
+            *mpi.start(nprocs, sys.executable, "-m", "bsplib", "record", str(out), *program),
             env=mpi.whole_environment(nprocs),
             cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
         )
         assert ran.returncode == 0, ran.stderr
         return read_trace(out).runs[0]
@@ -90,8 +86,7 @@ def test_an_algorithm_has_the_same_supersteps_h_and_verdict_on_mpi4py_and_bsplib
     for number in range(3):
         of_mpi = recorded(2, str(Path(same_algorithms.__file__)), algorithm)
         main = getattr(same_algorithms, f"{algorithm}_bsp")
-        bsplib.run(main, nprocs=2, profile=tmp_path / f"own-{number}.bsp")
-        own = read_trace(tmp_path / f"own-{number}.bsp").runs[0]
+        own = record_run(tmp_path / f"own-{number}.bsp", main, nprocs=2)
         assert h_of_iterations(of_mpi) == h_of_iterations(own)
         assert len(h_of_iterations(own)) == supersteps * same_algorithms.ROUNDS
         found.append((stragglers(of_mpi), stragglers(own)))

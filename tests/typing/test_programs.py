@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_command
 
 pytestmark = pytest.mark.slow  # a type checker reads numpy, too
 
@@ -18,9 +19,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def run(*command):
-    return subprocess.run(
-        [*map(str, command)], capture_output=True, text=True, timeout=110, check=False
-    )
+    return run_command(*command)
 
 
 def mypy(file, folder):

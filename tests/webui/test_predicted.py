@@ -8,7 +8,6 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from playwright.sync_api import expect
 
 from bsplib import webui
@@ -19,9 +18,9 @@ from bsplib.profiler.predict import predict_run, scaling, write_model
 from bsplib.profiler.predict.observed import Observation, ObservedProgram, Quantities
 from bsplib.profiler.predict.program import learn_observed
 from bsplib.profiler.predict.show import band
-from bsplib.tools.cli import main as cli
 from bsplib.webui.opened_runs import AddressError
 from bsplib.webui.predicted import describe_predictions
+from tests.commands import run_bsp
 from tests.webui.conftest import served_app
 
 HERE = Machine("here", "made up", g=1e-9, l=1e-5, relative_speed=1.0)
@@ -217,7 +216,7 @@ def test_the_command_saves_the_page_with_the_machine_and_the_values(tmp_path):
     model, page = tmp_path / "model.json", tmp_path / "page.html"
     write_model(made(), model)
     words = ["--machine", "cray-t3e-mpi:l=2e-5", "--at", "n=2^20,p=64", "--at", "n=2^30,p=256"]
-    found = CliRunner().invoke(cli, ["view", "--fit", str(model), *words, "--html", str(page)])
+    found = run_bsp("view", "--fit", model, *words, "--html", page)
     assert found.exit_code == 0, found.output
     answers = json.loads(
         re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"))[1]
@@ -242,7 +241,7 @@ def test_the_command_saves_the_page_with_the_machine_and_the_values(tmp_path):
 def test_wrong_uses_of_the_command_are_said(tmp_path, monkeypatch, words, text):
     monkeypatch.chdir(tmp_path)
     write_model(made(), "model.json")
-    found = CliRunner().invoke(cli, ["view", *words])
+    found = run_bsp("view", *words)
     assert found.exit_code != 0
     said = found.output if isinstance(found.exception, SystemExit) else str(found.exception)
     assert text in said

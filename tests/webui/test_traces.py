@@ -1,7 +1,6 @@
 """The list of traces: files, and a folder that changes."""
 
 import pytest
-from click.testing import CliRunner
 from playwright.sync_api import expect
 from waitress.adjustments import Adjustments
 from waitress.parser import HTTPRequestParser
@@ -9,9 +8,9 @@ from waitress.parser import HTTPRequestParser
 from bsplib import webui
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
-from bsplib.tools.cli import main
 from bsplib.webui import app
 from bsplib.webui.traces import Traces
+from tests.commands import run_bsp
 from tests.made_runs import frame, run_of, step
 from tests.scripted import Script
 
@@ -146,7 +145,7 @@ def view(tmp_path, monkeypatch):
     monkeypatch.setattr(webui, "serve", lambda *traces, **more: served.append((traces, more)))
 
     def view(*options):
-        result = CliRunner().invoke(main, ["view", str(tmp_path), *options])
+        result = run_bsp("view", tmp_path, *options)
         return result, served
 
     return view

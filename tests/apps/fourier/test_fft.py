@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import bsplib
 from bsplib.apps.fourier import common, fft, fft_barrier_free, fft_cyclic
 from bsplib.profiler.costs import h_relation
-from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 from tests.drawn import examples
+from tests.recordings import record_run
 
 COUNTS = (1, 2, 16)
 OTHER_COUNTS = (3, 6, 7)
@@ -170,9 +170,7 @@ def test_roots_of_unity_are_exact_to_the_last_digits_however_great_the_exponent(
 
 
 def record(path, algorithm, size, nprocs, backend="sim"):
-    bsplib.run(algorithm.main, size, nprocs=nprocs, backend=backend, profile=path)
-    (run,) = read_trace(path).runs
-    return run
+    return record_run(path, algorithm.main, size, nprocs=nprocs, backend=backend)
 
 
 def by_step(run, values):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import pickle
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from bsplib.apps import gallery
 from bsplib.apps.gallery import references, word_count
 from tests.mpi_installations import MPICH, OPEN_MPI
 from tests.mpi_ranks import MPIS, ranks_of
+from tests.processes import run_command, run_python
 
 FOLDER = Path(gallery.__file__).parent
 SMALL = {
@@ -79,8 +79,7 @@ def test_a_map_over_files_finds_the_words_of_each(name, tmp_path):
     for number in range(5):
         words = ["the"] * (number + 3) + ["a"] * (number + 2) + ["of"] * number + ["once"]
         (tmp_path / f"{number}.txt").write_text(" ".join(words))
-    line = [sys.executable, "-m", f"bsplib.apps.gallery.{name}", str(tmp_path)]
-    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    done = run_python("-m", f"bsplib.apps.gallery.{name}", tmp_path, check=True)
     assert done.stdout.splitlines()[2:] == [
         f"{number}.txt [('the', {number + 3}), ('a', {number + 2}), ('of', {number})]"
         for number in (2, 3, 4)
@@ -166,14 +165,9 @@ def by_mpi4py(request, tmp_path_factory):
         }
     )
     given.write_bytes(pickle.dumps({name: small[name] for name in PEERS}))
-    done = subprocess.run(
-        mpi.start(2, sys.executable, "-c", PEER, str(given), str(wanted)),
-        capture_output=True,
-        check=False,
-        timeout=100,
-        env=mpi.whole_environment(2),
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    line = mpi.start(2, sys.executable, "-c", PEER, str(given), str(wanted))
+    done = run_command(*line, env=mpi.whole_environment(2))
+    assert done.returncode == 0, done.stderr
     return pickle.loads(wanted.read_bytes())
 
 

@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from bsplib.apps.papers import places, session, show
 from bsplib.apps.papers.entries import Item, figure_1, quick, table
 from bsplib.tools.cli import main as bsp
+from tests.commands import run_bsp
 
 ROOT = Path(__file__).parents[3]
 
@@ -52,7 +52,7 @@ def written(tmp_path):
     def write(*arguments):
         html, document = tmp_path / "a.html", tmp_path / "a.json"
         line = ["papers", "--html", str(html), "--out", str(document), *arguments]
-        found = CliRunner().invoke(bsp, line)
+        found = run_bsp(*line)
         assert found.exit_code == 0, found.output
         return html.read_text(encoding="utf-8"), json.loads(document.read_text(encoding="utf-8"))
 
@@ -74,7 +74,7 @@ def test_the_command_writes_a_page_and_a_document(written, monkeypatch):
 def test_the_page_of_the_documentation_is_the_one_that_the_command_writes(tmp_path):
     """All differences are held by it, line by line; it takes less than two minutes."""
     page = tmp_path / "papers.md"
-    found = CliRunner().invoke(bsp, ["papers", "--markdown", str(page)])
+    found = run_bsp("papers", "--markdown", page)
     assert found.exit_code == 0, found.output
     assert page.read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
     row = r"Figures 5 to 9 \| ([^|]*) \| (.*?) \| (.*?) \| (?:median and|likewise)"
@@ -105,7 +105,7 @@ def test_texts_are_escaped_in_a_page():
 
 def test_a_file_that_cannot_be_written_is_one_sentence_before_anything_is_computed(monkeypatch):
     monkeypatch.setattr(session, "collected", lambda: pytest.fail("it was computed"))
-    found = CliRunner().invoke(bsp, ["papers", "--out", "/proc/nowhere/a.json"])
+    found = run_bsp("papers", "--out", "/proc/nowhere/a.json")
     assert found.exit_code == 1
     assert "out: there is no folder /proc/nowhere" in found.output
     assert "Traceback" not in found.output
@@ -198,9 +198,7 @@ def test_two_oblivious_supersteps_take_5_w_if_the_first_exchange_is_one_way():
 def test_seeds_are_run_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(session, "_told_by_seeds", lambda: "seed,stage\n")
     path = tmp_path / "seeds.csv"
-    assert CliRunner().invoke(bsp, ["papers", "--seeds", str(path)]).exit_code == 0
+    assert run_bsp("papers", "--seeds", path).exit_code == 0
     assert path.read_text() == "seed,stage\n"
-    refused = CliRunner().invoke(
-        bsp, ["papers", "--html", "a.html", "--seeds", str(tmp_path / "b.csv")]
-    )
+    refused = run_bsp("papers", "--html", "a.html", "--seeds", tmp_path / "b.csv")
     assert "--seeds makes runs and writes one file" in refused.output

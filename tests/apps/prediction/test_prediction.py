@@ -14,7 +14,7 @@ from bsplib.apps.prediction.experiments import EXPERIMENTS, RunSetup, Shape, Tak
 from bsplib.apps.prediction.memory import WORKING_SETS, ByteStream, MemorySpeed, memory_of
 from bsplib.apps.prediction.memory import main as measure_memory
 from bsplib.apps.prediction.prediction import command, predict, reference
-from bsplib.recording.trace import read_trace
+from tests.recordings import record_run
 
 RATES = [*np.linspace(1e-9, 5e-9, len(WORKING_SETS)), 9e-9]
 """What one process measures, in one run."""
@@ -155,8 +155,7 @@ def test_virtual_communication_is_what_the_machine_asks():
 def test_what_is_measured_begins_after_the_warm_up(tmp_path):
     """The records have the program twice, and half of the traffic is counted."""
     path = tmp_path / "measured.bsp"
-    bsplib.run(prediction.main, "fft", Shape(2**12, 2), nprocs=2, backend="sim", profile=path)
-    (run,) = read_trace(path).runs
+    run = record_run(path, prediction.main, "fft", Shape(2**12, 2), nprocs=2, backend="sim")
     assert run.traffic["bytes"].sum() == 2 * 2 * 8 * 2**12
 
 

@@ -6,8 +6,6 @@ import errno
 import os
 import resource
 import signal
-import subprocess
-import sys
 import threading
 import tracemalloc
 from contextlib import ExitStack
@@ -28,6 +26,7 @@ from bsplib.apps.sorting.overlapped_io import make_buffers, stream
 from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
 from tests.drawn import examples
+from tests.processes import run_python
 
 COUNTS = (1, 3, 16)
 MANY = examples(8, suppress_health_check=list(HealthCheck))
@@ -452,18 +451,9 @@ class TestCommandLine:
     def test_a_full_disk_is_one_sentence(self, source):
         """The system itself refuses: no file may be longer than a page."""
         before = source.read_bytes()
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "bsplib.apps.sorting.external_sort",
-                source,
-                "--memory",
-                "64KiB",
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
+        words = "-m", "bsplib.apps.sorting.external_sort", source, "--memory", "64KiB"
+        done = run_python(
+            *words,
             cwd=Path(external_sort.__file__).parents[2],
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +15,7 @@ from bsplib.apps.sql.plan import PLANS
 from bsplib.apps.sql.queries import INPUTS, SQL
 from bsplib.apps.sql.reference import difference, reference
 from bsplib.recording.trace import read_trace
+from tests.processes import run_python
 
 ROOT = Path(__file__).parents[3]
 
@@ -97,8 +96,7 @@ def test_the_schema_names_every_column_and_query():
 
 @pytest.mark.lengthy
 def test_the_package_is_a_program():
-    line = [sys.executable, "-m", "bsplib.apps.sql", "--help"]
-    done = subprocess.run(line, capture_output=True, text=True, cwd=ROOT, check=True, timeout=60)
+    done = run_python("-m", "bsplib.apps.sql", "--help", cwd=ROOT, check=True)
     for name in ("generate", "run", "schema", "story"):
         assert f"  {name} " in done.stdout
 

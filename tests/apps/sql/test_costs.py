@@ -18,7 +18,7 @@ from bsplib.apps.sql.relation import Column, Relation
 from bsplib.apps.sql.sorting import SampleSort
 from bsplib.apps.work import SUM_S, VALUE_S
 from bsplib.profiler.costs import h_relation
-from bsplib.recording.trace import read_trace
+from tests.recordings import record_run
 
 ONE = SampleSort(8)
 SORT = 4
@@ -55,9 +55,7 @@ PRIMITIVES = {
 
 
 def recorded(path, program, nprocs, *args):
-    bsplib.run(program, *args, nprocs=nprocs, backend="sim", profile=path)
-    (run,) = read_trace(path).runs
-    return run
+    return record_run(path, program, *args, nprocs=nprocs, backend="sim")
 
 
 def supersteps(run):

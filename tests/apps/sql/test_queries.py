@@ -18,8 +18,8 @@ from bsplib.apps.sql.program import main
 from bsplib.apps.sql.queries import INPUTS, SQL
 from bsplib.apps.sql.reference import difference, reference
 from bsplib.profiler.callgraph import build
-from bsplib.recording.trace import read_trace
 from tests.drawn import examples
+from tests.recordings import record_run
 
 COUNTS = (1, 2, 7)
 SOME = examples(12)
@@ -133,8 +133,7 @@ def test_any_relations_give_what_duckdb_gives_in_real_processes(tables, nprocs, 
 
 
 def recorded(path, nprocs, **how):
-    bsplib.run(main, GENERATED, keep=(), nprocs=nprocs, backend="sim", profile=path, **how)
-    (run,) = read_trace(path).runs
+    run = record_run(path, main, GENERATED, keep=(), nprocs=nprocs, backend="sim", **how)
     return build(run)
 
 

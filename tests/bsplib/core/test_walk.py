@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
+
+from tests.processes import run_python
 
 PROGRAM = """
 import json, os, sys
@@ -53,9 +53,8 @@ if __name__ == "__main__":
 def walked(folder, *trace):
     program = folder / "walk.py"
     program.write_text(PROGRAM)
-    command = [sys.executable, str(program), *trace]
     environment = {**os.environ, "BSPLIB_CORE": "python"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = run_python(program, *trace, env=environment, check=True)
     return json.loads(done.stdout)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from bsplib.backends.mpi import clocks
 from bsplib.backends.mpi.clocks import Clocks, Sample, sample
 from tests.hosts.launching import mpiexec
 from tests.mpi_installations import ALL
+from tests.processes import run_command
 
 HOUR_NS = 3600 * 10**9
 SIZE = len(clocks.clock_key())
@@ -168,7 +168,7 @@ def test_the_clocks_of_four_hosts_are_measured_within_the_bound(hosts, mpi):
     if not mpi.is_here():
         pytest.skip(f"{mpi.title} is not installed: pip install -e '.[dev]'")
     line = mpiexec(hosts, mpi, 8, 2, sys.executable, "-c", ALIGN)
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    done = run_command(*line)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found[::2] == found[1::2]  # two processes on each host

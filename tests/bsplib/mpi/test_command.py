@@ -12,6 +12,7 @@ import pytest
 from bsplib.backends.hash_seed import VARIABLE
 from bsplib.recording.trace import read_trace
 from tests.mpi_installations import ALL
+from tests.processes import run_command, run_python
 
 from .conftest import DEADLINE_S
 
@@ -41,16 +42,8 @@ def bsp(mpi, tmp_path, nothing_left):
 
     def run(*words, **variables):
         words = [str(script) if word == "SCRIPT" else word for word in words]
-        done = subprocess.run(
-            [sys.executable, "-m", "bsplib", *words],
-            env=os.environ | variables,
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            check=False,
-        )
+        more = {"env": os.environ | variables, "cwd": tmp_path, "stdin": subprocess.DEVNULL}
+        done = run_python("-m", "bsplib", *words, timeout=DEADLINE_S, **more)
         nothing_left(3)
         return done.returncode, done.stdout, done.stderr
 
@@ -93,14 +86,7 @@ def test_a_trace_is_written_and_named_once(bsp, tmp_path):
 def test_other_backends_are_refused_in_ranks(bsp, mpi):
     words = ["run", "--backend", "sim", "SCRIPT"]
     line = [*mpi.start(2, sys.executable, "-m", "bsplib", *words[:-1]), __file__]
-    done = subprocess.run(
-        line,
-        env=mpi.whole_environment(2),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-        check=False,
-    )
+    done = run_command(*line, env=mpi.whole_environment(2), timeout=DEADLINE_S)
     assert done.returncode != 0
     assert "mpiexec, or srun, has started 2 processes of this program, which run it" in done.stderr
 

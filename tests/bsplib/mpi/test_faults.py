@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from tests.processes import run_python
+
 from .conftest import DEADLINE_S
 
 pytestmark = [pytest.mark.lengthy, pytest.mark.timeout(3 * DEADLINE_S)]
@@ -266,7 +268,6 @@ bsplib.run(endless)
 @pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_the_supersteps_of_a_run_that_was_ended_can_be_recovered(outcome, tmp_path):
-    import subprocess  # noqa: PLC0415
     from pathlib import Path  # noqa: PLC0415
 
     from bsplib.recording.trace import read_trace  # noqa: PLC0415
@@ -276,8 +277,7 @@ def test_the_supersteps_of_a_run_that_was_ended_can_be_recovered(outcome, tmp_pa
     assert status == 1
     (folder,) = tmp_path.glob(".bsp-records-*")
     assert f"bsp recover {folder}" in err
-    line = [sys.executable, "-m", "bsplib", "recover", folder]
-    subprocess.run(line, check=True, timeout=DEADLINE_S, capture_output=True)
+    run_python("-m", "bsplib", "recover", folder, check=True, timeout=DEADLINE_S)
     (run,) = read_trace(trace).runs
     assert not run.complete
     assert Path(trace).exists()

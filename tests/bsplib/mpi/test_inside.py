@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 
@@ -19,6 +18,7 @@ from tests.bsplib.random_programs.faults import Breaker
 from tests.bsplib.random_programs.seeded import program_of
 from tests.hosts.launching import on_ranks_of
 from tests.mpi_ranks import end
+from tests.processes import run_command
 
 from .conftest import DEADLINE_S
 
@@ -186,7 +186,7 @@ def test_a_run_shares_memory_only_where_all_its_processes_are_on_one_host(mpi, h
     path = tmp_path / "program.py"
     path.write_text(SPREAD)
     command = on_ranks_of(hosts, mpi, 2, path)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    done = run_command(*command, timeout=DEADLINE_S)
     ports = {2: "JoinedPort", 4: "MpiPort", 8: "MpiPort"}
     assert done.stdout.splitlines() == [
         str([(port, list(range(nprocs)))] * nprocs) for nprocs, port in ports.items()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 
 import pytest
@@ -16,6 +15,7 @@ from bsplib.profiler.timeline import Timeline
 from bsplib.recording.trace import read_trace
 from tests.hosts.launching import on_ranks_of
 from tests.mpi_installations import ALL
+from tests.processes import run_command
 
 DELAY_S, RATE = 1e-3, 1e9  # of the fixture hosts, in bits a second
 PROGRAM = """
@@ -68,7 +68,7 @@ def test_a_probe_of_two_hosts_prices_what_is_between_them_and_what_is_inside(
     script, file, trace = (tmp_path / name for name in ("script.py", "hosts.toml", "run.bsp"))
     script.write_text(PROGRAM)
     line = on_ranks_of(hosts, installed, 2, script, file, trace, count=2)
-    done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=False)
+    done = run_command(*line)
     assert done.returncode == 0, done.stderr
     machine = load_machine(str(file))
     assert "4 processes on 2 hosts over MPI" in machine.source

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -20,6 +19,7 @@ import pytest
 from bsplib.recording.trace import read_trace
 from tests.hosts.launching import start_without_hosts
 from tests.mpi_installations import ALL, MPICH
+from tests.processes import run_command
 
 pytestmark = pytest.mark.slow
 
@@ -101,15 +101,7 @@ def submit(hosts, mpi, site):
     def submit_it(*command, **variables):
         known = {name: text for name, text in os.environ.items() if name != "PATH"}
         environment = {**known, "PATH": "/usr/bin:/bin", **mpi.variables(crowded=True), **variables}
-        done = subprocess.run(
-            hosts.on(0, *command),
-            env={**environment, "HOME": str(site)},
-            cwd=site,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
+        done = run_command(*hosts.on(0, *command), env={**environment, "HOME": str(site)}, cwd=site)
         assert done.returncode == 0, done.stderr
         came = [([(pid - 1) % 4], name) for pid, name in enumerate(where(hosts))]
         assert f"came: {' '.join(map(str, came))}\n" in done.stdout

@@ -15,6 +15,7 @@ from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 from tests.hosts.launching import on_ranks_of
 from tests.mpi_installations import ALL
+from tests.processes import run_command
 
 pytestmark = pytest.mark.lengthy
 
@@ -84,7 +85,7 @@ def execute(hosts, mpi, program, tmp_path):
         (tmp_path / backend).mkdir()
         words = program, backend, trace, tmp_path / backend, killed
         line = on_ranks_of(hosts, mpi, 1, *words)
-        return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+        return run_command(*line)
 
     return execute_it
 
@@ -155,7 +156,7 @@ def test_the_records_of_processes_that_were_killed_can_be_recovered_with_the_oth
     parts = list(tmp_path.glob("bsp-part-*"))
     assert any(part.name.endswith("-2") for part in parts)
     merge = [sys.executable, "-m", "bsplib", "recover", folder, *parts, "--out", out]
-    done = subprocess.run(merge, capture_output=True, text=True, timeout=60, check=False)
+    done = run_command(*merge)
     assert done.returncode == 0, done.stderr
     (run,) = read_trace(out).runs
     assert not run.complete

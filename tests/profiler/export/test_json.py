@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler import limits
@@ -11,7 +10,7 @@ from bsplib.profiler.costs import METRICS
 from bsplib.profiler.limits import TooLargeError
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
-from bsplib.tools.cli import main as bsp
+from tests.commands import run_bsp
 
 UNITS = {"comp": "s", "comm": "s", "idle": "s", "h": "bytes"}
 
@@ -65,7 +64,7 @@ def test_of_repeats_the_run_of_median_time_is_written_with_the_intervals_of_all(
         runs.append(program.run(meta={"repeat": [number, 3], "program": "app.py"}))
     write_trace(tmp_path / "r.bsp", Trace(tuple(runs)))
     asked = ["export", str(tmp_path / "r.bsp"), "--out", "-", "--format", "json"]
-    done = CliRunner().invoke(bsp, asked)
+    done = run_bsp(*asked)
     content = json.loads(done.output)
     assert [run["run"] for run in content["runs"]] == [1]
     assert content["repeats"][0]["runs"] == [1, 2, 3]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import shutil
-import subprocess
 from collections import Counter, defaultdict
 
 import pytest
@@ -15,6 +14,7 @@ from bsplib.profiler.costs import h_relation
 from bsplib.profiler.export import simgrid
 from bsplib.profiler.export.table import Request
 from bsplib.recording.trace import read_trace
+from tests.processes import run_command
 
 ACTIONS = {"init": 0, "compute": 1, "isend": 3, "irecv": 3, "waitall": 0, "barrier": 0}
 ACTIONS |= {"finalize": 0}
@@ -112,14 +112,10 @@ def test_the_simulator_replays_it(run, text, tmp_path):
         '<platform version="4.1"><cluster id="c" prefix="n" suffix="" radical="0-3" speed="1Gf" '
         'bw="100GBps" lat="10ns"/></platform>\n'
     )
-    done = subprocess.run(
-        [
-            *(smpirun, "-platform", "platform.xml", "-hostfile", "hosts"),
-            *("-np", "4", "-replay", "list.txt"),
-        ],
+    done = run_command(
+        *(smpirun, "-platform", "platform.xml", "-hostfile", "hosts"),
+        *("-np", "4", "-replay", "list.txt"),
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
         check=True,
     )
     (found,) = re.findall(r"Simulation time ([\d.]+)", done.stderr + done.stdout)

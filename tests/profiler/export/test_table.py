@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from bsplib.errors import UsageError
 from bsplib.machine import load_machine
@@ -15,7 +14,7 @@ from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.rates import rates_on
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
-from bsplib.tools.cli import main
+from tests.commands import run_bsp
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +31,7 @@ def export(trace_file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def run(*line):
-        return CliRunner().invoke(main, ["export", str(trace_file), *line])
+        return run_bsp("export", trace_file, *line)
 
     return run
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsplib
 from bsplib.apps.papers.call import datafile
@@ -23,8 +22,8 @@ from bsplib.record.join import join
 from bsplib.recording.packing import StoredTable, chunk_of
 from bsplib.recording.records import RECORD, SAMPLE, Doing, Trace
 from bsplib.recording.trace import read_trace, write_trace
-from bsplib.tools.cli import main as bsp_command
 from bsplib.tools.pytest_plugin import BspTrace, _Baseline
+from tests.commands import run_bsp
 from tests.profiler.fuzz.damage import (
     changed_bytes,
     changed_json,
@@ -75,7 +74,7 @@ def bsp(*line: str) -> Reads:
 
     def read(path: Path) -> str:
         words = [word.replace("{}", str(path)) for word in line]
-        done = CliRunner().invoke(bsp_command, words)
+        done = run_bsp(*words)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         assert done.exit_code in (0, 1, 2), f"the exit status is {done.exit_code}"

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from click.testing import CliRunner
-
-from bsplib.tools.cli import main
+from tests.commands import run_bsp
 
 FOLDER = Path(__file__).parent / "traces"
 OUTPUTS = {
@@ -21,7 +19,7 @@ OUTPUTS = {
 
 def run(*words: object) -> str:
     """Return what a command prints."""
-    done = CliRunner().invoke(main, [*map(str, words)], env={"COLUMNS": "160"})
+    done = run_bsp(*words, env={"COLUMNS": "160"})
     assert done.exit_code == 0, done.output
     return done.stdout
 

@@ -8,7 +8,6 @@ import mmap
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsplib
 from bsplib.apps.papers.call import counters, datafile, matrix, session
@@ -16,7 +15,7 @@ from bsplib.errors import UsageError
 from bsplib.experiments.blocks import ExperimentBlock
 from bsplib.profiler.predict.experiments import passages
 from bsplib.recording.trace import read_trace
-from bsplib.tools.cli import main as bsp_main
+from tests.commands import run_bsp
 
 PROGRAM = """
 import sys
@@ -51,7 +50,7 @@ def call(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)  # the command replaces the first entry
 
     def ask(*arguments):
-        return CliRunner().invoke(bsp_main, ["papers", "call", *map(str, arguments)])
+        return run_bsp("papers", "call", *arguments)
 
     return ask
 
