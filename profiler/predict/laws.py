@@ -112,16 +112,26 @@ def _laws_of(
     # rows of a grid, which are 1, 2 and 2, do so to a branch from p = 4 on.
     rivals = _sums(sample, most=1, grids=True)
     most = found[0].weight + _AS_SIMPLE if found else 0
-    return tuple(
-        dict.fromkeys(
-            [law for law in found if law.weight <= most]
-            + [law for law in rivals if inside or law.weight <= most]
-        )
-    )
+    kept = [law for law in found if law.weight <= most]
+    kept += [law for law in rivals if inside or law.weight <= most]
+    return tuple(dict.fromkeys(each for law in kept for each in _whole_roots(law, sample)))
 
 
 def _weight(law: Law) -> int:
     return law.weight
+
+
+def _whole_roots(law: Law, sample: _Sample) -> Iterator[Law]:
+    """Yield a law with the whole numbers beside each root of a size: a program has one of them.
+
+    Where all sizes of the runs are squares, they do not tell which.
+    """
+    texts = [law.text]
+    for root in (f"sqrt({name})" for name in sample.values if name != PROCESSES):
+        if root in law.text and f"({root})" not in law.text:  # it is not yet rounded
+            texts = [text.replace(root, f"{way}({root})") for text in texts for way in _WAYS]
+    for text in texts:
+        yield law._replace(text=text)
 
 
 def _once(values: dict[str, Vector], counts: Vector) -> _Sample | None:
@@ -415,8 +425,10 @@ def _terms(used: Sequence[str], growths: Sequence[tuple[str, int]]) -> Iterator[
                 text = "*".join(filter(None, (growth, function))) or "1"
             yield CountedTerm(text, weight + more, (growth, function))
     if PROCESSES in used:
-        for size, (form, function, weight) in itertools.product(sizes, _BLOCKS):
-            yield CountedTerm(form.format(size), weight + 1, (size, function))
+        cut = [(size, 1) for size in sizes]
+        cut += [each for size in sizes for each in growths if each[0] == f"sqrt({size})"]
+        for (size, more), (form, function, weight) in itertools.product(cut, _BLOCKS):
+            yield CountedTerm(form.format(size), weight + more, (size, function))
 
 
 def _growths(sizes: Sequence[str]) -> list[tuple[str, int]]:
@@ -433,6 +445,8 @@ def _growths(sizes: Sequence[str]) -> list[tuple[str, int]]:
     return found
 
 
+_WAYS = ("floor", "ceil")
+"""How a program makes a whole number of a part of a size."""
 _TO_ROUND = ("{0}/2", "{0}/4", "{0}/8", "{0}/16", "{0}/32", "sqrt({0})", "log2({0})")
 """What a program makes a whole number of."""
 
@@ -444,7 +458,7 @@ def _rounded(sizes: Sequence[str], values: Values) -> list[tuple[str, int]]:
         text = form.format(size)
         exact = _part(text, values)
         if exact is not None and (np.floor(exact) != exact).any():
-            found += [(f"floor({text})", 2), (f"ceil({text})", 2)]
+            found += [(f"{way}({text})", 2) for way in _WAYS]
     return [("", 0), *((size, 1) for size in sizes), *found] if found else []
 
 
@@ -454,31 +468,42 @@ def _rounded(sizes: Sequence[str], values: Values) -> list[tuple[str, int]]:
 def _branches(sample: _Sample) -> list[Law]:
     """Return the laws of the larger runs with those of the smaller ones, which have another.
 
+    What is larger is a variable, or the block of a size where no variable alone tells it.
+
     The larger runs have three values of the variable at least, and for a sum two more than it has
     terms: the place of the bound is free, too, and so a sum meets one value more by chance. Two
-    values suffice of p, of which a computer has few, and of a size where the smaller runs are all
-    the same: then only the barest laws are taken, and those that do not depend on the variable.
+    values suffice of p, of which a computer has few, and of a size on which the smaller runs do not
+    depend: then only the barest laws are taken, and those that do not depend on the variable.
     """
-    found = []
-    for name in _used(sample):
-        array = sample.values[name]
-        distinct = np.unique(array)
-        for last, bound in itertools.pairwise(distinct[:-1]):
-            above = array >= bound
-            larger, count = sample.part(above), (distinct >= bound).sum()
-            others = _plain(sample.part(~above), most=2)
-            laws = _plain(larger, most=2) if others and count >= LEAST_VALUES else []
-            laws = [law for law in laws if law.terms == 1 or count >= law.terms + 2]
-            if others and not laws and (name == PROCESSES or others[0].weight == 0):
-                bare = _plain(larger, most=1, least=2)
-                is_free = name not in _used(larger)
-                laws = [law for law in bare if is_free or law.weight <= _BARE]
-            for law in laws:
-                begins = f"above({name}, {last:.12g})"
-                texts = (f"({law.text})*{begins}", f"({others[0].text})*(1 - {begins})")
-                kept = [text for text in texts if not text.startswith("(0)*")]
-                weight = law.weight + others[0].weight + 2
-                found.append(Law(" + ".join(kept), weight))
-            if found:
-                break
-    return sorted(found, key=_weight)
+    used = _used(sample)
+    blocks = [f"{size}/{PROCESSES}" for size in used if size != PROCESSES and PROCESSES in used]
+    for names in (used, blocks):
+        if found := [law for name in names for law in _branch(sample, name)]:
+            return sorted(found, key=_weight)
+    return []
+
+
+def _branch(sample: _Sample, name: str) -> list[Law]:
+    """Return the laws with a branch at the least value of a variable at which there are any."""
+    array = column(name, sample.values)
+    distinct = np.unique(array)
+    for last, bound in itertools.pairwise(distinct[:-1]):
+        above = array >= bound
+        larger, smaller, count = sample.part(above), sample.part(~above), (distinct >= bound).sum()
+        others = _plain(smaller, most=2)
+        laws = _plain(larger, most=2) if others and count >= LEAST_VALUES else []
+        laws = [law for law in laws if law.terms == 1 or count >= law.terms + 2]
+        free_below = others and (others[0].weight == 0 or name not in _used(smaller))
+        if others and not laws and (name == PROCESSES or free_below):
+            is_free = name not in _used(larger)
+            bare = _plain(larger, most=2 if is_free else 1, least=2)
+            laws = [law for law in bare if is_free or law.weight <= _BARE]
+        begins = f"above({name}, {last:.12g})"
+        found = []
+        for law in laws:
+            texts = (f"({law.text})*{begins}", f"({others[0].text})*(1 - {begins})")
+            text = " + ".join(text for text in texts if not text.startswith("(0)*"))
+            found.append(Law(text, law.weight + others[0].weight + 2))
+        if found:
+            return found
+    return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -339,14 +339,21 @@ class _Learner:
         if not some.any():
             return Learned((Law("0", 0),))
         if np.ptp(counts[some]) == 0:
-            known = Law(f"{counts[some][0]:.17g}", 0)
-            return Learned((known,) if some.all() else (known, Law("0", 0)))
+            text = f"{counts[some][0]:.17g}"
+            texts = [text] if some.all() else [text, "0", *self._from_there_on(text, some)]
+            return Learned(tuple(Law(each, 0) for each in texts))
         part = {name: column[some] for name, column in self._values.items()}
         used = depends_on(part, counts[some])
         rows = np.stack([*(part[name] for name in used), counts[some]])
         kept = np.unique(rows, axis=1, return_index=True)[1]
         part = {name: part[name][kept] for name in used}
         return Learned(fit=choose(part, counts[some][kept], PROCESSES))
+
+    def _from_there_on(self, text: str, some: NDArray[np.bool_]) -> Iterator[str]:
+        """Yield laws that grow with a variable of which one value alone has something."""
+        for name, column in self._values.items():
+            if np.ptp(column) > 0 and np.ptp(column[some]) == 0 and column[some][0] > 0:
+                yield f"{text}*{name}/{column[some][0]:.12g}"
 
     def _typical(self, seconds: Sequence[float]) -> Learned:
         return Learned((Law(f"{float(np.median(seconds)):.6g}", 0),))

@@ -62,6 +62,19 @@ def test_a_part_of_a_size_may_be_rounded(law, sizes):
     assert predicted(law, sizes=sizes) == {float(law(4096, 32))}
 
 
+@pytest.mark.parametrize(
+    ("law", "hull"),
+    [
+        (lambda n, p: 2 * np.sqrt(n) - 1, (133, 135)),
+        (lambda n, p: 8 * (p - 1) * -(-np.sqrt(n) // p), (8 * 64, 8 * 31 * 3)),
+    ],
+)
+def test_squares_do_not_tell_how_a_root_is_rounded(law, hull):
+    laws = laws_of(*grid(law, sizes=(64, 256, 1024, 4096)))
+    found = [each.at({"n": 4608, "p": 32}) for each in laws]
+    assert (min(found), max(found)) == hull
+
+
 def test_rounds_in_the_rows_of_a_grid_are_found_where_three_heights_are_shown():
     assert predicted(lambda n, p: np.log2(p) // 2, counts=(2, 4, 8, 16)) == {2.0}
 
@@ -104,6 +117,14 @@ def test_a_simple_branch_wins_over_a_sum_of_rare_terms():
 def test_the_larger_side_of_a_branch_is_a_bare_function_where_it_has_two_values():
     assert predicted(lambda n, p: p - 1 if p >= 4 else 0) == {31}
     assert not predicted(lambda n, p: np.ceil(np.log2(p) / 2))  # 1, 1 and 2 are p/4 from p = 4 on
+
+
+def test_a_branch_may_depend_on_the_block_of_a_process():
+    assert predicted(lambda n, p: 3 if n / p > 32 else 1) == {3.0}
+
+
+def test_both_sides_of_a_branch_in_a_size_may_depend_on_the_processes():
+    assert predicted(lambda n, p: (1 + np.log2(p)) * (2 if n >= 256 else 1)) == {12.0}
 
 
 @pytest.mark.lengthy

@@ -281,6 +281,26 @@ def test_a_centre_without_supersteps_takes_no_time(model_of):
     assert all(each.seconds.total_s == 0 for each in late if not each.model.ends)
 
 
+def from_eight_on(bsp, n):
+    charge(bsp, 1e-8 * n)
+    for pid in range(1, bsp.nprocs // 8 + 1):
+        if bsp.pid == 0:
+            bsp.send(pid, np.zeros(n))
+    bsp.sync()
+
+
+def test_what_one_number_of_processes_alone_has_may_grow_with_it(tmp_path):
+    def run(n, p):
+        path = tmp_path / f"{n}-{p}.bsp"
+        bsplib.run(from_eight_on, n, nprocs=p, backend="sim", machine=THERE, profile=path)
+        return read_trace(path).runs[0], {"n": float(n)}, ()
+
+    model = learn([run(n, p) for n in SIZES[:1] for p in COUNTS])
+    (true,) = observe([run(SIZES[0], 32)]).observations
+    h = model.chains[0].at(true.values)["h"]
+    assert (h.low, h.high) == (0.0, true.of(model.chains[0].chain).h)
+
+
 @pytest.mark.lengthy
 def test_a_time_is_known_where_laws_give_all_of_it_and_else_believed(tmp_path):
     def main(bsp, n, each):
