@@ -138,7 +138,7 @@ def predict(
     totals, nodes = {}, {}
     for name, booking in bookings.items():
         # The sum of each part for each origin, a call stack with the kind of its sync.
-        sums = np.stack([np.bincount(origin, part, count) for part in booking.parts])
+        sums = np.stack([np.bincount(origin, part, count) for part in booking])
         totals[name] = TimeParts(*sums.sum(axis=1).tolist())
         nodes[name] = {
             node: TimeParts(*sums[:, sorted(callgraph.passing[node])].sum(axis=1).tolist())

@@ -32,8 +32,8 @@ from __future__ import annotations
 
 import operator
 from collections import defaultdict
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -51,8 +51,7 @@ if TYPE_CHECKING:
 MODELS = ("BSP", "BSPWB", "MPM", "OBSP*")
 
 
-@dataclass(frozen=True)
-class Booking:
+class Booking(NamedTuple):
     """The time of a run, under a model or as measured, booked to its records.
 
     All arrays have one element for each record of the run, in the order of ``run.records``.
@@ -71,14 +70,9 @@ class Booking:
     """What the recorder took between supersteps; 0 under a model, which has none."""
 
     @property
-    def parts(self) -> tuple[NDArray[np.float64], ...]:
-        """All parts, in the order of the fields."""
-        return self.comp_s, self.comm_s, self.sync_s, self.waiting_s, self.recording_s
-
-    @property
     def total_s(self) -> float:
         """The total time of the run."""
-        return float(sum(part.sum() for part in self.parts))
+        return float(sum(part.sum() for part in self))
 
 
 def replay(timeline: Timeline, model: str, prices: ReplayPrices) -> Booking:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bsplib.profiler.costs import h_relation
+from bsplib.profiler.predict.files import Measurement, timings_of
 from bsplib.profiler.predict.table import Timings, TimingsError
 from bsplib.profiler.predict.times import TimingModel, fit_timings
 from bsplib.recording.records import Run
@@ -39,10 +39,11 @@ class Passage(NamedTuple):
     counted: dict[str, list[float]]
     """By counter."""
 
-    def greatest(self, what: str) -> float | None:
-        """Return the greatest ``"time"``, ``"h"`` or count of a process; None if unknown."""
-        amounts = {**self.counted, "h": self.h, "time": self.times}.get(what)
-        return max(amounts) if amounts else None
+    def measurements(self) -> Iterator[Measurement]:
+        """Yield the greatest time, h and count of a process."""
+        amounts = {"time": self.times, "h": self.h, **self.counted}
+        for metric, each in amounts.items():
+            yield Measurement(self.name, metric, self.values, max(each), self.formula)
 
 
 def passages(run: Run) -> list[Passage]:
@@ -127,76 +128,13 @@ def read_experiments(
             is not in it, or it has several formulas.
     """
     files = [paths] if isinstance(paths, str | Path) else list(paths)
-    runs = [run for path in files for run in read_trace(path).runs if run.complete]
     source = ", ".join(map(str, files))
-    found = by_block([each for run in runs for each in passages(run)], source)
-    if name is None and len(found) > 1:
-        raise TimingsError(f"there are several experiments: name one of {', '.join(found)}")
-    if name is not None and name not in found:
-        raise TimingsError(f"there is no experiment {name}; there are {', '.join(found)}")
-    own = found[next(iter(found)) if name is None else name]
-    return tabulated(own, source, time=time, by=by, of_repeats=of_repeats, formula=formula)
-
-
-def by_block(found: Sequence[Passage], source: str) -> dict[str, list[Passage]]:
-    """Return passages by the name of their block.
-
-    Raises:
-        TimingsError: there are none.
-    """
+    complete = (run for path in files for run in read_trace(path).runs if run.complete)
+    found = [row for run in complete for each in passages(run) for row in each.measurements()]
     if not found:
         raise TimingsError(f"{source}: no block of bsp.experiment was passed in a complete run")
-    blocks: dict[str, list[Passage]] = {}
-    for each in found:
-        blocks.setdefault(each.name, []).append(each)
-    return blocks
-
-
-def tabulated(
-    own: Sequence[Passage],
-    source: str,
-    *,
-    time: str = "time",
-    by: Sequence[str] | None = None,
-    of_repeats: str = "least",
-    formula: str | None = None,
-) -> Timings:
-    """Return the passages of a block as a table of times with its formula.
-
-    Args:
-        own: the passages.
-        source: where they come from, for errors.
-        time: as for :func:`read_experiments`, and so are the others.
-        by: the variables.
-        of_repeats: what counts of several times.
-        formula: in place of that of the program.
-
-    Raises:
-        TimingsError: a variable or a counter is not in them; or the program was changed between
-            its runs, and so there are several formulas.
-    """
-    name = own[0].name
-    common = [each for each in own[0].values if all(each in one.values for one in own)]
-    for variable in by or ():
-        if variable not in common:
-            raise TimingsError(
-                f"{source}: experiment {name} has no {variable}; it has {', '.join(common)}"
-            )
-    amounts = [each.greatest(time) for each in own]
-    if None in amounts:
-        raise TimingsError(
-            f"{source}: experiment {name} has no {time}; choose time, h, or a counter of "
-            f"bsp papers call"
-        )
-    formulas = list(dict.fromkeys(each.formula for each in own))
-    if formula is None and len(formulas) > 1:
-        raise TimingsError(
-            f"{source}: experiment {name} has {len(formulas)} formulas, "
-            f"{' and '.join(formulas[:3])}; choose one with --formula, or formula="
-        )
-    values = {one: [each.values[one] for each in own] for one in (by or common)}
-    found = Timings.of(values, amounts, time=time, source=source, of_repeats=of_repeats)  # type: ignore[arg-type]  # none is None
-    return replace(found, formula=formula or formulas[0])
+    how: dict[str, Any] = {"by": by, "of_repeats": of_repeats, "formula": formula}
+    return timings_of(found, source, time, region=name, **how)
 
 
 def fit_experiment(

@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bsplib.output_file import write_text
 from bsplib.profiler.predict.table import Timings, TimingsError
@@ -17,6 +17,8 @@ from bsplib.profiler.predict.table import Timings, TimingsError
 FITTED = '"format": "bsp predict"'
 """By it a file is known that holds a fit of a table."""
 _MOST_BYTES = 100 * 2**20
+_ODD = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
+"""What is raised where a file has other values than it should have."""
 
 
 def read_timings(
@@ -26,11 +28,12 @@ def read_timings(
     by: Sequence[str] | None = None,
     region: str | None = None,
     of_repeats: str = "least",
+    formula: str | None = None,
 ) -> Timings:
     """Read a table of times.
 
     Args:
-        path: a CSV file with a line of names, JSON Lines as Extra-P has them, or what
+        path: a CSV file with a line of names, JSON Lines as Extra-P or CALL has them, or what
             ``bsp predict --model-out`` wrote of a table, with its formula if a user gave it.
         time: the column of the time, or the metric in a file of Extra-P; default: ``time``,
             or the only metric.
@@ -38,10 +41,21 @@ def read_timings(
         region: the region (call path) in a file of Extra-P; default: the only one.
         of_repeats: what counts of several times at one point: ``"least"``, ``"median"`` or
             ``"mean"``.
+        formula: in place of those of a file of CALL.
 
     Raises:
         TimingsError: the file cannot be read, or has no such table.
     """
+    text, name = _text_of(path), str(path)
+    if FITTED in text[:200]:
+        return _read_fitted(text, name)
+    if not text.lstrip().startswith("{"):
+        return _read_csv(text, name, time or "time", by, of_repeats)
+    how: dict[str, Any] = {"by": by, "of_repeats": of_repeats, "formula": formula}
+    return timings_of(_lines(text, name), name, time, region=region, **how)
+
+
+def _text_of(path: str | Path) -> str:
     path = Path(path)
     try:
         if path.stat().st_size > _MOST_BYTES:
@@ -55,16 +69,7 @@ def read_timings(
         ) from None
     if not text.strip():
         raise TimingsError(f"{path} is empty")
-    name = str(path)
-    if FITTED in text[:200]:
-        return _read_fitted(text, name)
-    if not text.lstrip().startswith("{"):
-        return _read_csv(text, name, time or "time", by, of_repeats)
-    values, times, metric = _read_json_lines(text, name, time, region)
-    if by is not None:
-        _need(by, values, name)
-        values = {each: values[each] for each in by}
-    return Timings.of(values, times, time=metric, source=name, of_repeats=of_repeats)
+    return text
 
 
 def _read_fitted(text: str, name: str) -> Timings:
@@ -77,7 +82,7 @@ def _read_fitted(text: str, name: str) -> Timings:
         signed = any(each["value"] < 0 for each in found["coefficients"].values())
     except TimingsError:
         raise
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except _ODD as error:
         raise TimingsError(f"{name} is no fit that can be read: {_cause(error)}") from None
     return replace(table, formula=formula, signed=signed)
 
@@ -95,14 +100,12 @@ def write_timings(timings: Timings, path: str | Path, *, force: bool = False) ->
     """
     columns = [column.tolist() for column in timings.values.values()]
     lines = [
-        {
-            "params": dict(zip(timings.values, point, strict=False)),
-            "metric": timings.time,
-            "value": point[-1],
-        }
-        for point in zip(*columns, timings.times.tolist(), strict=True)
+        json_line(
+            Measurement(ROOT, timings.time, dict(zip(timings.values, point, strict=False)), time)
+        )
+        for *point, time in zip(*columns, timings.times.tolist(), strict=True)
     ]
-    write_text(path, "\n".join(map(json.dumps, lines)) + "\n", force=force)
+    write_text(path, "".join(lines), force=force)
 
 
 def _read_csv(
@@ -205,34 +208,76 @@ ROOT, DEFAULT = "<root>", "<default>"
 """Names that Extra-P gives to a region and a metric without a name."""
 
 
-def _read_json_lines(
-    text: str, source: str, metric: str | None, region: str | None
-) -> tuple[dict[str, list[float]], list[float], str]:
-    """Return the values and times of one metric in one region, and the name of the metric.
+class Measurement(NamedTuple):
+    """What one passage of a block, or one run, took in one metric."""
 
-    A line is such as ``{"params": {"p": 4}, "value": 1.5}``, with callpath and metric.
+    region: str
+    metric: str
+    values: dict[str, float]
+    amount: float
+    formula: str | None = None
+    """Of the block, if the program gives one."""
+
+
+def json_line(row: Measurement) -> str:
+    """Return a measurement as a line, which Extra-P reads."""
+    formula = {} if row.formula is None else {"formula": row.formula}
+    series = {"params": row.values, "callpath": row.region, "metric": row.metric}
+    return json.dumps({**series, "value": row.amount, **formula}) + "\n"
+
+
+def read_lines(path: str | Path) -> list[Measurement]:
+    """Read lines such as ``{"params": {"p": 4}, "value": 1.5}``, with callpath and metric.
+
+    Raises:
+        TimingsError: the file cannot be read, or a line is no measurement.
     """
-    rows: list[tuple[str, str, list[float], float]] = []
-    names: list[str] = []
+    return _lines(_text_of(path), str(path))
+
+
+def _lines(text: str, source: str) -> list[Measurement]:
+    found: list[Measurement] = []
+    names: dict[str, list[str]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
             data = json.loads(line)
-            params, value = data["params"], data["value"]
-            names = names or [str(name) for name in params]
-            point = [_finite(params[name]) for name in names]
+            params, value, formula = data["params"], data["value"], data.get("formula")
             series = str(data.get("callpath", ROOT)), str(data.get("metric", DEFAULT))
-            values = value if isinstance(value, list) else [value]
-            rows += [(*series, point, _finite(each)) for each in values]
-        except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
+            own = names.setdefault(series[0], [*params])
+            point = {str(name): _finite(params[name]) for name in own}
+            rest = None if formula is None else str(formula)
+            amounts = map(_finite, value if isinstance(value, list) else [value])
+            found += [Measurement(*series, point, each, rest) for each in amounts]
+        except _ODD as error:
             raise TimingsError(
                 f'{source}, line {number} is no measurement such as {{"params": {{"p": 4}}, '
                 f'"value": 1.5}}: {_cause(error)}'
             ) from None
+    return found
+
+
+def timings_of(
+    rows: Sequence[Measurement],
+    source: str,
+    metric: str | None = None,
+    *,
+    region: str | None = None,
+    by: Sequence[str] | None = None,
+    of_repeats: str = "least",
+    formula: str | None = None,
+) -> Timings:
+    """Return the measurements of one metric in one region; see :func:`read_timings`.
+
+    Raises:
+        TimingsError: there is none, or they have several formulas.
+    """
+    if metric is None and any(row.metric == "time" for row in rows):
+        metric = "time"
     asked = (("region", region, "--region"), ("metric", metric, "--time"))
-    for place, (kind, name, option) in enumerate(asked):
-        known = list(dict.fromkeys(str(row[place]) for row in rows))
+    for kind, name, option in asked:
+        known = list(dict.fromkeys(str(getattr(row, kind)) for row in rows))
         if name is None and len(known) <= 1:
             continue
         if name not in known:
@@ -240,10 +285,21 @@ def _read_json_lines(
             raise TimingsError(
                 f"{source} has {has}; choose one of {', '.join(known)} with {option}"
             )
-        rows = [row for row in rows if row[place] == name]
-    columns = {name: [row[2][place] for row in rows] for place, name in enumerate(names)}
-    time = rows[0][1] if rows else DEFAULT
-    return columns, [row[3] for row in rows], "time" if time == DEFAULT else time
+        rows = [row for row in rows if getattr(row, kind) == name]
+    first = rows[0].values if rows else {}
+    names = [each for each in first if all(each in row.values for row in rows)]
+    _need(by or (), names, source)
+    formulas = list(dict.fromkeys(row.formula for row in rows if row.formula is not None))
+    if formula is None and len(formulas) > 1:
+        raise TimingsError(
+            f"{source}: {rows[0].region} has {len(formulas)} formulas, "
+            f"{' and '.join(formulas[:3])}; choose one with --formula, or formula="
+        )
+    columns = {name: [row.values[name] for row in rows] for name in (by or names)}
+    time = rows[0].metric if rows and rows[0].metric != DEFAULT else "time"
+    amounts = [row.amount for row in rows]
+    found = Timings.of(columns, amounts, time=time, source=source, of_repeats=of_repeats)
+    return replace(found, formula=formula or next(iter(formulas), None))
 
 
 def _cause(error: Exception) -> str:

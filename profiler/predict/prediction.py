@@ -242,16 +242,12 @@ def _price(
     Where a probe has measured the Machine, each superstep is one of the mean h-relation, with
     the mean number of calls; by its pattern no whole program was predicted better.
     """
-    machine = prices.machine.for_group(nprocs)
     computed = (comp_s + imports_s) * prices.ratio_at(nprocs)
-    if not machine.measured:
-        g, latency = machine.costs()
-        return Seconds(computed, h * g, supersteps * latency)
     if supersteps <= 0:
         return Seconds(computed, 0.0, 0.0)
     each = h / supersteps
     moved = HRelation(each, calls=max(calls / supersteps, float(each > 0)))
-    transfer_s, sync_s = machine.parts_of(moved, None, nprocs)
+    transfer_s, sync_s = prices.machine.parts_of(moved, None, nprocs)
     return Seconds(computed, float(transfer_s) * supersteps, float(sync_s) * supersteps)
 
 

@@ -311,7 +311,7 @@ def fit_and_print(  # noqa: PLR0913  # the options of the command
     elif len(paths) > 1:
         raise TimingsError(f"{paths[1]}: one table of times is learned from, and not several")
     else:
-        table = read_timings(paths[0], time, region=region, **reading)  # type: ignore[arg-type]
+        table = read_timings(paths[0], time, region=region, formula=formula, **reading)  # type: ignore[arg-type]
     model = fit_timings(table, formula, **fitting)
     points = [model.predict(point, confidence=confidence) for point in at]
     if export is not None:

@@ -73,11 +73,14 @@ def test_another_formula_may_be_fitted(path):
 
 
 SENTENCES = {
-    "no such experiment": (["--region", "h"], "there is no experiment h; there are f, g"),
-    "no such variable": (["--region", "f", "--by", "M"], "experiment f has no M; it has N, P"),
+    "no such experiment": (
+        ["--region", "h"],
+        "has no region 'h'; choose one of f, g with --region",
+    ),
+    "no such variable": (["--region", "f", "--by", "M"], "has no column 'M'; it has N, P"),
     "no such counter": (
         ["--region", "f", "--time", "pages"],
-        "experiment f has no pages; choose time, h, or a counter of bsp papers call",
+        "has no metric 'pages'; choose one of time, h with --time",
     ),
     "too many parameters": (
         ["--region", "f", "--formula", "+".join(f"a[{n}]*N**{n}" for n in range(20))],
@@ -100,11 +103,9 @@ def test_what_cannot_be_fitted_is_told_in_one_sentence(path, case):
 def test_a_program_that_was_changed_needs_a_choice_between_its_formulas(path, tmp_path):
     other = tmp_path / "other.bsp"
     sweep(other, "f[0]*P + f[1]*N")
-    with pytest.raises(
-        TimingsError, match=r"experiment f has 2 formulas, f\[0\]\*P \+ f\[1\]\*N/P"
-    ):
+    with pytest.raises(TimingsError, match=r"f has 2 formulas, f\[0\]\*P \+ f\[1\]\*N/P"):
         fit_experiment([path, other], "f")
-    with pytest.raises(TimingsError, match="there are several experiments: name one of f, g"):
+    with pytest.raises(TimingsError, match="has 2 regions; choose one of f, g with --region"):
         fit_experiment(path)
 
 

@@ -33,6 +33,7 @@ from bsplib.running.script import run_file
 _COMMENT = re.compile(r"#\s*cll\b(?P<text>.*)", re.DOTALL)
 _NAME = re.compile(r"[^\W\d]\w*")
 _MARK = "__bsp_cll__"
+_TOGETHER = "both comments belong into one list of statements, at one indentation"
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,6 @@ def instrument(source: str, file: str) -> ast.Module | None:
     directives = {each.line: each for each in _directives(source, file)}
     if not directives:
         return None
-    _check_nested(list(directives.values()))
     tree = _with_marks(source, file, directives)
     _Wrapper(directives, file).visit(tree)
     return ast.fix_missing_locations(tree)
@@ -133,26 +133,6 @@ def _directive(words: list[str], place: str, line: int, indent: str) -> _Directi
     return _Directive(place, line, indent, name, text, is_sync)
 
 
-def _check_nested(directives: Sequence[_Directive]) -> None:
-    """Check that each block ends, and before the one ends in which it began."""
-    open_ones: list[_Directive] = []
-    for each in directives:
-        if each.formula:
-            open_ones.append(each)
-            continue
-        if not open_ones:
-            raise UsageError(f"{each.place}: #cll end {each.name} ends no block")
-        begun = open_ones.pop()
-        if begun.name != each.name:
-            raise UsageError(
-                f"{each.place}: #cll end {each.name} stands inside of {begun.name}, which began in "
-                f"line {begun.line} and has to end first"
-            )
-    if open_ones:
-        first = open_ones[-1]
-        raise UsageError(f"{first.place}: {first.name} does not end; write #cll end {first.name}")
-
-
 def _with_marks(source: str, file: str, directives: Mapping[int, _Directive]) -> ast.Module:
     """Return the syntax tree of a program with a statement in the place of each comment."""
     lines = source.splitlines(keepends=True)
@@ -198,16 +178,21 @@ class _Wrapper(ast.NodeTransformer):
                 found.append([])
             elif not begun:
                 raise UsageError(
-                    f"{each.place}: {each.name} ends in other statements than those in which it "
-                    f"began; both #cll comments belong into one block, at one indentation"
+                    f"{each.place}: #cll end {each.name} ends no block of these statements; "
+                    f"{_TOGETHER}"
                 )
             else:
                 first, body = begun.pop(), found.pop()
+                if first.name != each.name:
+                    raise UsageError(
+                        f"{each.place}: #cll end {each.name} stands inside of {first.name}, which "
+                        f"began in line {first.line} and has to end first"
+                    )
                 found[-1].append(self._with(first, body, statement))
         if begun:
             raise UsageError(
-                f"{begun[-1].place}: {begun[-1].name} begins in other statements than those in "
-                f"which it ends; both #cll comments belong into one block, at one indentation"
+                f"{begun[-1].place}: {begun[-1].name} does not end in these statements; write "
+                f"#cll end {begun[-1].name}: {_TOGETHER}"
             )
         return found[0]
 

@@ -18,7 +18,6 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from bsplib.errors import UsageError
 from bsplib.experiments.blocks import ExperimentBlock
@@ -92,10 +91,9 @@ def _open(name: str) -> int:
             errno.ENOSYS, f"{sys.platform} on {platform.machine()} has no perf_event_open"
         )
     kind, event = COUNTERS[name]
+    flags = 0 if name == "context-switches" else _USER_ONLY  # the kernel switches, and no user
     attribute = ctypes.create_string_buffer(_BYTES)
-    struct.pack_into(
-        "=IIQQQQQ", attribute, 0, kind, _BYTES, event, 0, 0, _WITH_TIMES, _user_only(name)
-    )
+    struct.pack_into("=IIQQQQQ", attribute, 0, kind, _BYTES, event, 0, 0, _WITH_TIMES, flags)
     library = ctypes.CDLL(None, use_errno=True)
     descriptor: int = library.syscall(number, attribute, 0, -1, -1, 1 << 3)  # closed by exec
     if descriptor < 0:
@@ -104,21 +102,10 @@ def _open(name: str) -> int:
     return descriptor
 
 
-def _user_only(name: str) -> int:
-    """Return the flags of a counter: the kernel does the switches, and no user does."""
-    return 0 if name == "context-switches" else _USER_ONLY
-
-
-@dataclass
-class _Chosen:
-    """What is counted in this process."""
-
-    names: tuple[str, ...] = ()
-    opened: dict[tuple[int, int, str], int] = field(default_factory=dict)
-    """Descriptors by process, thread and name: a child has none of its parent's."""
-
-
-_chosen = _Chosen()
+_names: list[str] = []
+"""What is counted in this process."""
+_opened: dict[tuple[int, int, str], int] = {}
+"""Descriptors by process, thread and name: a child has none of its parent's."""
 
 
 def choose(names: Sequence[str]) -> None:
@@ -127,20 +114,20 @@ def choose(names: Sequence[str]) -> None:
     Args:
         names: of ``COUNTERS``; one that cannot be opened is left out.
     """
-    _chosen.names = tuple(names)
+    _names[:] = names
 
 
 def _read() -> dict[str, float]:
     """Return what was counted so far in this thread, by name."""
     found = {}
-    for name in _chosen.names:
+    for name in _names:
         key = os.getpid(), threading.get_ident(), name
         try:
-            if key not in _chosen.opened:
-                _chosen.opened[key] = _open(name)
+            if key not in _opened:
+                _opened[key] = _open(name)
         except OSError:  # the caller was told by reason_against
             continue
-        value, enabled, counted = struct.unpack("QQQ", os.read(_chosen.opened[key], 24))
+        value, enabled, counted = struct.unpack("QQQ", os.read(_opened[key], 24))
         # Where there are more events than counters, they take turns.
         found[name] = value * (enabled / counted if counted else 0.0)
     return found

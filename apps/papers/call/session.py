@@ -11,10 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bsplib.apps.papers.call import comments, counters, datafile
+from bsplib.apps.papers.call import comments, counters
 from bsplib.errors import UsageError
 from bsplib.experiments.grid import Number, filled
-from bsplib.profiler.predict.experiments import Passage, by_block, passages, tabulated
+from bsplib.profiler.predict.experiments import Passage, passages
+from bsplib.profiler.predict.files import read_lines, timings_of
 from bsplib.profiler.predict.times import fit_timings
 from bsplib.recording.trace import read_trace
 from bsplib.running.options import overriding
@@ -97,8 +98,10 @@ def fitted(
     Source: Gonzalez et al., section 3: the analyser llac.
     """
     texts, source = [], ", ".join(map(str, paths))
-    for name, own in by_block(datafile.read(paths), source).items():
-        model = fit_timings(tabulated(own, source, time=time, formula=formula))
+    lines = [line for path in paths for line in read_lines(path)]
+    for name in dict.fromkeys(line.region for line in lines):
+        table = timings_of(lines, source, time, region=name, formula=formula)
+        model = fit_timings(table)
         told = [f"experiment {name}", str(model)]
         for point in points:
             at = ", ".join(f"{name} = {value:g}" for name, value in point.items())

@@ -11,9 +11,10 @@ import pytest
 
 import bsplib
 from bsplib.apps.papers.call import counters, datafile, matrix, session
-from bsplib.errors import UsageError
 from bsplib.experiments.blocks import ExperimentBlock
+from bsplib.profiler.predict import TimingsError, read_timings
 from bsplib.profiler.predict.experiments import passages
+from bsplib.profiler.predict.files import read_lines
 from bsplib.recording.trace import read_trace
 from tests.commands import run_bsp
 
@@ -55,6 +56,10 @@ def call(tmp_path, monkeypatch):
     return ask
 
 
+def times_in(path):
+    return [each for each in read_lines(path) if each.metric == "time"]
+
+
 @pytest.mark.lengthy
 def test_a_program_is_measured_for_all_combinations_and_its_formula_fitted(call, program, tmp_path):
     done = call("--nprocs", "1:4:x2", "--set", "N=1024:16384:x2", program)
@@ -62,7 +67,7 @@ def test_a_program_is_measured_for_all_combinations_and_its_formula_fitted(call,
     assert done.output == (
         "experiments f added to program.call.jsonl: bsp papers call program.call.jsonl\n"
     )
-    found = datafile.read([tmp_path / "program.call.jsonl"])
+    found = times_in(tmp_path / "program.call.jsonl")
     assert {(each.values["N"], each.values["P"]) for each in found} == {
         (n, p) for n in (1024, 2048, 4096, 8192, 16384) for p in (1, 2, 4)
     }
@@ -73,7 +78,7 @@ def test_a_program_is_measured_for_all_combinations_and_its_formula_fitted(call,
 
 def test_a_value_may_be_an_argument_of_the_script(call, program, tmp_path):
     assert call("--set", "n=7", program, "{n}").exit_code == 0
-    (found,) = datafile.read([tmp_path / "program.call.jsonl"])
+    (found,) = times_in(tmp_path / "program.call.jsonl")
     assert found.values == {"N": 7, "P": 2}
 
 
@@ -83,7 +88,7 @@ def test_an_error_of_the_script_ends_the_command_and_keeps_what_was_measured(
     done = call("--set", "N=8,666,9", program)
     assert done.exit_code == 1
     assert "the number of the beast" in done.output
-    found = datafile.read([tmp_path / "program.call.jsonl"])
+    found = times_in(tmp_path / "program.call.jsonl")
     assert [each.values["N"] for each in found] == [8]
 
 
@@ -144,7 +149,8 @@ def test_a_counter_that_is_not_there_is_told_and_left_out(call, program, tmp_pat
     done = call("--counters", "cycles", program)
     assert done.exit_code == 0, done.output
     assert "--counters: cycles is not counted: the system does not allow it (sysctl" in done.output
-    assert datafile.read([tmp_path / "program.call.jsonl"])[0].counted == {}
+    metrics = [each.metric for each in read_lines(tmp_path / "program.call.jsonl")]
+    assert metrics == ["time", "h"]
 
 
 def test_counters_count_on_each_process_where_the_system_has_them(tmp_path):
@@ -179,46 +185,50 @@ def path(program, tmp_path):
     return path
 
 
-def test_a_line_that_was_cut_short_does_not_count(path):
+def test_a_line_that_was_cut_short_is_named(path):
     path.write_text(path.read_text()[:-9])
-    assert [each.values["N"] for each in datafile.read([path])] == [1, 2]
+    with pytest.raises(TimingsError, match=r"data.jsonl, line 6 is no measurement such as "):
+        session.fitted([path], [], "time", None)
 
 
 def test_files_are_joined(path, tmp_path):
     other = tmp_path / "other.jsonl"
     other.write_text(path.read_text() * 2)
-    assert len(datafile.read([path, other])) == 9
+    assert "of 3 points (the least of up to 3 times" in session.fitted(
+        [path, other], [], "time", None
+    )
+
+
+def test_the_formula_of_a_block_is_that_of_a_table_too(path):
+    timings = read_timings(path)
+    assert timings.formula == "f[0]*P + f[1]*N/P"
+    assert timings.values["N"].tolist() == [1, 2, 3]
+
+
+def test_a_block_that_was_changed_needs_a_choice_between_its_formulas(path):
+    path.write_text(path.read_text() + path.read_text().replace("f[0]*P", "f[0]"))
+    with pytest.raises(TimingsError, match=r"f has 2 formulas, f\[0\]\*P \+ f\[1\]\*N/P and f"):
+        session.fitted([path], [], "time", None)
+    assert "time = f[0]*P" in session.fitted([path], [], "time", "f[0]*P")
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"times": []},
-        {"times": 3},
-        {"times": [10**400]},
-        {"times": [float("inf")]},
+        {"value": [10**400]},
+        {"value": float("inf")},
         {"params": {"N": 10**400}},
-        {"h": ["8", "16"]},
-        {"counted": {"cycles": [1, None]}},
-        {"counted": [1]},
-        {"formula": 3},
+        {"value": ["8", None]},
+        {"params": [1]},
     ],
 )
 def test_a_passage_with_values_that_cannot_be_is_refused(path, changes):
     first, *_ = path.read_text().splitlines()
     path.write_text(json.dumps(json.loads(first) | changes) + "\n")
-    with pytest.raises(UsageError, match=r"line 1 is no passage of a block; "):
-        datafile.read([path])
-
-
-@pytest.mark.parametrize("text", ['{"params": {}}\n', "N,P\n1,2\n", "[1]\n", '{"a": 1}'])
-def test_another_file_is_refused_in_one_sentence(tmp_path, text):
-    path = tmp_path / "other.jsonl"
-    path.write_text(text)
-    with pytest.raises(UsageError, match=r"other.jsonl, line 1 is no passage of a block; "):
-        datafile.read([path])
+    with pytest.raises(TimingsError, match=r"line 1 is no measurement such as "):
+        read_lines(path)
 
 
 def test_a_file_that_is_missing_is_named(tmp_path):
-    with pytest.raises(UsageError, match=r"nowhere.jsonl cannot be read: No such file"):
-        datafile.read([tmp_path / "nowhere.jsonl"])
+    with pytest.raises(TimingsError, match=r"nowhere.jsonl cannot be read: No such file"):
+        read_lines(tmp_path / "nowhere.jsonl")

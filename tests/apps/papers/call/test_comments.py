@@ -149,19 +149,19 @@ def test_a_program_without_such_comments_stays_as_it_is():
 
 
 REFUSED = {
-    "no end": ("#cll f f[0]\nx = 1", "prog.py:2: f does not end; write #cll end f"),
-    "no beginning": ("x = 1\n#cll end f", "prog.py:3: #cll end f ends no block"),
+    "no end": ("#cll f f[0]\nx = 1", "prog.py:2: f does not end in these statements; "),
+    "no beginning": ("x = 1\n#cll end f", "prog.py:3: #cll end f ends no block of these "),
     "crossing": (
         "#cll f f[0]\n#cll g g[0]\nx = 1\n#cll end f\n#cll end g",
         "prog.py:5: #cll end f stands inside of g, which began in line 3 and has to end first",
     ),
     "into a branch": (
         "#cll f f[0]\nif n:\n    x = 1\n    #cll end f",
-        "f ends in other statements than those in which it began",
+        "prog.py:5: #cll end f ends no block of these statements; both comments",
     ),
     "out of a branch": (
         "if n:\n    #cll f f[0]\n    x = 1\n#cll end f",
-        "f begins in other statements than those in which it ends",
+        "prog.py:3: f does not end in these statements; write #cll end f: both",
     ),
     "no name": ("#cll f[0] + f[1]\nx = 1", "is no name with a formula; write #cll f f[0] + f[1]*N"),
     "no formula": ("#cll f\nx = 1", "is no name with a formula"),
