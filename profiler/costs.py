@@ -129,6 +129,42 @@ def record_around(run: Run) -> Ints:
     return around
 
 
+class Leads(NamedTuple):
+    """What processes did before they opened sub-groups, as columns; what is inside comes first."""
+
+    row: Ints
+    """The first record of the process after that."""
+    inside: Ints
+    """The first record of the sub-group: that of ``row``, or one around it."""
+    around: Ints
+    """The record that the sub-group is inside of."""
+    ns: Ints
+
+
+def leads(run: Run, around: Ints, before: Ints, first: int = 0) -> Leads:
+    """Return what the processes of a run did before they opened sub-groups, where they did much.
+
+    Args:
+        run: the run.
+        around: the result of :func:`record_around`.
+        before: the record before each one of its process; -1 for the first.
+        first: records before this one have no row.
+    """
+    records = run.records
+    group, start, end = records["group"], records["start"], records["end"]
+    row = first + np.flatnonzero(around[first:] >= 0)
+    inside, found = row, [np.zeros((len(Leads._fields), 0), np.int64)]
+    while len(row):
+        old, outer = before[row], around[inside]
+        ended = np.where(old < 0, np.iinfo(np.int64).min, end[old])
+        ns = start[inside] - np.maximum(ended, start[outer])
+        is_lead = (ns > 0) & ((old < 0) | (group[old] != group[inside]))
+        found.append(np.stack([row, inside, outer, ns])[:, is_lead])
+        more = (start[outer] > ended) & (around[outer] >= 0)
+        row, inside = row[more], outer[more]
+    return Leads(*np.concatenate(found, axis=1))
+
+
 def computation_ns(run: Run) -> Floats:
     """Return the computation w of each record, in nanoseconds.
 

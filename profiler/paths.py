@@ -31,7 +31,7 @@ import numpy as np
 
 from bsplib.profiler._numbering import preceding
 from bsplib.profiler.account import taken
-from bsplib.profiler.costs import group_columns, once
+from bsplib.profiler.costs import group_columns, leads, once
 from bsplib.recording.records import MAX_NUMBER
 from bsplib.recording.tables import constant
 from bsplib.sync_kinds import Kind
@@ -232,47 +232,24 @@ class Paths:
         They stand before the first record of the sub-group, and belong to the record around it,
         from whose node they are taken; ``fresh.parent`` is changed.
         """
-        records, owner, halo = self._account.run.records, self._account.owner, self._halo
-        group, start, end = records["group"], records["start"], records["end"]
-        strands = fresh.strands
+        account, halo, strands = self._account, self._halo, fresh.strands
+        row, at, around, ns = leads(account.run, account.owner, self._before, halo)
         busy = np.sum([strands[strand] for strand in _BUSY], axis=0)
-        row = halo + np.flatnonzero(owner[halo:] >= 0)
-        old = self._before[row]
-        since = np.where(old < 0, np.iinfo(np.int64).min, end[old])
-        at, below = row, row - halo
-        rows, arounds, below_of, ns = ([np.zeros(0, np.int64)] for _ in range(4))
-        number = self._count - halo
-        while len(row):
-            around = owner[at]
-            fits = (start[at] > since) & ((old < 0) | (group[old] != group[at]))
-            lead = np.where(fits, start[at] - np.maximum(since, start[around]), 0)
-            some = np.flatnonzero(lead > 0)
-            rows.append(at[some])
-            arounds.append(around[some])
-            ns.append(lead[some])
-            below_of.append(below[some])
-            below = below.copy()
-            below[some] = number + np.arange(len(some))
-            number += len(some)
-            more = (start[around] > since) & (owner[around] >= 0)
-            at, below, row = around[more], below[more], row[more]
-            old, since = old[more], since[more]
-        at, around, lead, below = (np.concatenate(each) for each in (rows, arounds, ns, below_of))
-        share = np.minimum(lead / np.maximum(busy[around - halo], 1), 1.0)
+        share = np.minimum(ns / np.maximum(busy[around - halo], 1), 1.0)
         taken_away = np.bincount(around - halo, share, len(busy)).clip(max=1.0)
-        leads = [np.zeros(len(at))] * STRANDS
+        taken_out = [np.zeros(len(at))] * STRANDS
         for strand in _BUSY:
-            leads[strand] = strands[strand][around - halo] * share
+            taken_out[strand] = strands[strand][around - halo] * share
             strands[strand] = strands[strand] * (1 - taken_away)
         parent, cut = np.zeros(len(at), np.int64), np.ones((len(at), 2))
         both, shift = np.stack([around, around], axis=1), len(fresh.pid)
-        for lead_at, under in enumerate(below.tolist()):  # inner ones come first
-            inner = under < shift
-            mine, cuts = (fresh.parent, fresh.cut) if inner else (parent, cut)
-            place = under if inner else under - shift
-            parent[lead_at], cut[lead_at] = mine[place], cuts[place]
-            mine[place], cuts[place] = self._first + halo + shift + lead_at, 1.0
-        return Nodes(self._pid[at], rank[at], parent, origin[both], position[both], leads, cut)
+        for lead, inner in enumerate(preceding(row).tolist()):
+            is_first = inner < 0
+            mine, cuts = (fresh.parent, fresh.cut) if is_first else (parent, cut)
+            place = row[lead] - halo if is_first else inner
+            parent[lead], cut[lead] = mine[place], cuts[place]
+            mine[place], cuts[place] = self._first + halo + shift + lead, 1.0
+        return Nodes(self._pid[at], rank[at], parent, origin[both], position[both], taken_out, cut)
 
     def shares(self) -> IdleShares:
         """Return the idle time of the records of the window with its roots."""

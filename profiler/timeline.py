@@ -21,6 +21,7 @@ from bsplib.profiler.costs import (
     computation_ns,
     h_inside,
     h_relation,
+    leads,
     partner_records,
     record_around,
     spent_ns,
@@ -254,17 +255,19 @@ def _pieces(timeline: Timeline, spent_s: Floats) -> Pieces:
     lengths = np.maximum(records["arrive"] - since, 0)
     # These were in no other group since their last sync.
     whole = records["group"] == np.where(before < 0, 0, records["group"][before])
-    owners = np.flatnonzero(whole)
-    own = np.array([owners, owners, lengths[whole]]).T
-    cut = _cut_at_partitions(timeline, records, since, np.flatnonzero(~whole))
-    stretches = np.concatenate([own, np.array(cut, np.int64).reshape(-1, 3)])
-    owner, length_s = stretches[:, 1], stretches[:, 2] / 1e9
+    own = records["arrive"] - np.maximum(records["start"], since)
+    lengths = np.where(whole, lengths, np.maximum(own, 0))
+    run, every = timeline.run, np.arange(len(lengths))
+    found = leads(run, record_around(run), preceding(run.records["pid"].astype(np.int64)))
+    piece_before = np.append(every, timeline.place[found.row])
+    owner = np.append(every, timeline.place[found.around])
+    length_s = np.append(lengths, found.ns) / 1e9
     comp_s = _without_calls(owner, length_s, spent_s)
     rest_s = length_s - comp_s
-    recorded_s = np.where(stretches[:, 0] == owner, records["recording"][owner] / 1e9, 0.0)
+    recorded_s = np.where(piece_before == owner, records["recording"][owner] / 1e9, 0.0)
     recording_s = np.clip(recorded_s, 0.0, rest_s)
     return Pieces(
-        stretches[:, 0], owner, comp_s, np.zeros_like(comp_s), rest_s - recording_s, recording_s
+        piece_before, owner, comp_s, np.zeros_like(comp_s), rest_s - recording_s, recording_s
     )
 
 
@@ -280,29 +283,6 @@ def _began(records: Rows) -> Ints:
     began = np.full(int(records["pid"].max(initial=-1)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(began, records["pid"], records["start"])
     return began
-
-
-def _cut_at_partitions(
-    timeline: Timeline, records: Rows, since: Ints, entered: NDArray[np.intp]
-) -> list[tuple[int, int, int]]:
-    """Divide the time before records that enter or leave sub-groups.
-
-    Returns:
-        Record before whose arrival it is, record to which it belongs, and nanoseconds, with the
-        time inside primitives.
-    """
-    outer = record_around(timeline.run)[timeline.position]
-    around = np.where(outer < 0, -1, timeline.place[outer])
-    stretches = []
-    for number in entered.tolist():
-        owner, until, earliest = number, int(records["arrive"][number]), int(since[number])
-        while owner >= 0:
-            start = max(int(records["start"][owner]), earliest)
-            stretches.append((number, owner, max(until - start, 0)))
-            if start == earliest:
-                break
-            until, owner = start, int(around[owner])
-    return stretches
 
 
 def _without_calls(owner: Ints, length_s: Floats, spent_s: Floats) -> Floats:

@@ -20,7 +20,7 @@ import numpy as np
 
 from bsplib.profiler._by_step import is_table
 from bsplib.profiler._numbering import preceding
-from bsplib.profiler.costs import by_superstep, group_columns
+from bsplib.profiler.costs import by_superstep, group_columns, leads
 from bsplib.profiler.paths import ranks
 from bsplib.profiler.survey import survey
 from bsplib.sync_kinds import Kind
@@ -28,7 +28,7 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bsplib.profiler._arrays import Floats, Ints
+    from bsplib.profiler._arrays import Floats, Ints, Numbers
     from bsplib.profiler.account import Account
     from bsplib.recording.records import Run
 
@@ -110,32 +110,29 @@ class Replay:
         """Let a process enter its sub-groups earlier by what it saves before it enters them.
 
         It is a part of what the record around the sub-group saves: that by which others enter the
-        sub-group earlier, as a part of that by which they are shorter in all. Where none are, or
-        the record takes longer, it is the part of the record that comes before the sub-group.
+        sub-group earlier, as a part of that by which they are shorter in all. Where none are, it is
+        the part of the record that comes before the sub-group. Of what records take longer it is
+        the part that others save there.
         """
-        records, before, owner = account.run.records, account.before, account.owner
-        start, end, depths = records["start"], records["end"], self._depth[records["group"]]
-        rank, _ = ranks(account.run)
-        busy = (records["arrive"] - start - records["sub"]).astype(np.float64)
-        old = preceding(records["pid"].astype(np.int64))
-        entered = (before < 0) & (owner >= 0)
-        entered[: account.halo] = False
-        lead, left = np.zeros(len(busy)), busy.copy()
-        rows = np.flatnonzero(entered)
-        since = np.maximum(start[owner[rows]], np.where(old[rows] < 0, 0, end[old[rows]]))
-        lead[rows] = (start[rows] - since).clip(min=0)
-        np.subtract.at(left, owner[rows], lead[rows])
-        ahead, around = (_above_mean(each, rank) for each in (lead, left))
-        np.add.at(around, owner[rows], ahead[rows])
-        for depth in range(1, int(depths.max(initial=0)) + 1):
-            rows = np.flatnonzero(entered & (depths == depth))
-            outer = owner[rows]
-            by_time = np.minimum(lead[rows] / np.maximum(busy[outer], 1), 1.0)
-            is_longer = (around[outer] > 0) & (saved[:, outer] > 0)
-            part = np.where(is_longer, ahead[rows] / np.maximum(around[outer], 1), by_time)
-            moved = saved[:, outer] * part
-            saved[:, rows] += moved
-            np.subtract.at(saved.T, outer, moved.T)
+        records, owner = account.run.records, account.owner
+        rank, lead_rank = ranks(account.run)
+        busy = (records["arrive"] - records["start"] - records["sub"]).astype(np.float64)
+        before = preceding(records["pid"].astype(np.int64))
+        row, inside, outer, ns = leads(account.run, owner, before, account.halo)
+        left = busy - np.bincount(outer, ns, len(busy))
+        _, opening = np.unique(lead_rank[inside], return_inverse=True)
+        ahead = _above_mean(ns, opening)
+        around = _above_mean(left, rank) + np.bincount(outer, ahead, len(busy))
+        by_time = np.minimum(ns / np.maximum(busy[outer], 1), 1.0)
+        part = np.where(around[outer] > 0, ahead / np.maximum(around[outer], 1), by_time)
+        for mine in saved:
+            less = mine[outer].clip(min=0)
+            all_less, moved_less = (np.bincount(opening, each) for each in (less, less * part))
+            as_others = (moved_less / np.maximum(all_less, 1))[opening]
+            of_more = np.where(all_less[opening] > 0, as_others, by_time)
+            moved = mine[outer] * np.where(mine[outer] > 0, part, of_more)
+            np.add.at(mine, row, moved)
+            np.subtract.at(mine, outer, moved)
 
     def _totals(self) -> Floats:
         """Return when the last process ends."""
@@ -201,10 +198,10 @@ class Replay:
         yield np.flatnonzero(depths == 0), None
 
 
-def _above_mean(values: Floats, key: Ints) -> Floats:
+def _above_mean(values: Numbers, key: Ints) -> Floats:
     """Return by how much values exceed the mean of those with the same key; others are 0."""
-    _, number = np.unique(key, return_inverse=True)
-    found: Floats = values - (np.bincount(number, values) / np.bincount(number))[number]
+    _, number, count = np.unique(key, return_inverse=True, return_counts=True)
+    found: Floats = values - (np.bincount(number, values) / count)[number]
     return found.clip(min=0)
 
 

@@ -61,6 +61,24 @@ def test_what_a_sub_group_saves_its_parent_saves(script, kind):
     assert without(saved) == 40
 
 
+@pytest.mark.parametrize("depth", [1, 2])
+def test_what_is_saved_before_sub_groups_is_saved_in_front_of_their_supersteps(script, depth):
+    """Process 1 computes 90 before it opens them, the others 10, and all compute 30 afterwards."""
+    program = script(4)
+    program.clock = [10, 90, 10, 10]
+    with program.partition(4) as (outer,):
+        if depth == 2:
+            with program.partition(4, group=outer) as (inner,):
+                program.step("main", w=20, group=inner)
+        program.step("main", w=20, group=outer)
+    program.step("main", w=30)
+    account, elapsed_ns, without = replayed(program)
+    assert elapsed_ns == 120 + 20 * depth
+    others = np.zeros(len(account.run.records) - 4)  # in the sub-groups
+    assert without(np.append(others, [0, 80, 0, 0])) == elapsed_ns - 80
+    assert without(np.append(others, [-20, 60, -20, -20])) == elapsed_ns - 60
+
+
 def test_a_run_at_other_rates_takes_what_its_supersteps_cost(script):
     program = script(2)
     program.step("main", w=[10, 100], puts=[(0, 1, 20)], transfer=1000)
