@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 LEAST_SAMPLES = {"imbalance": 5, "blocked": 2, SYSTEM: 5, PICKLING: 2}
 """Fewer samples name no line, by what is looked for: what is blocked is seen less often."""
+_AS_MUCH = 0.9
+"""A line is executed for other work, too, if a smaller part of its time is of the loss than this of
+that of the line that calls it."""
 
 
 def line_of(run: Run, inside: InsideLoss) -> LinePlace | Stretch | None:
@@ -45,20 +48,25 @@ def line_of(run: Run, inside: InsideLoss) -> LinePlace | Stretch | None:
 
 
 def _sampled(run: Run, inside: InsideLoss) -> LinePlace | None:
-    """Return the innermost line with most of the time of a loss; None if there is none."""
-    excess = inside.excess()
+    """Return the innermost line with most of the time of a loss; None if there is none.
+
+    Where that line is executed for other work, too, it is the one that calls it for this.
+    """
+    excess, spent = inside.excess(), inside.spent
     total = float(excess.clip(min=0).sum())
     if inside.samples < LEAST_SAMPLES[inside.what] or not total:
         return None
-    sums: defaultdict[LinePlace, float] = defaultdict(float)
+    sums: defaultdict[LinePlace, Floats] = defaultdict(lambda: np.zeros(2))
     depths: dict[LinePlace, int] = {}
-    for number in np.flatnonzero(excess).tolist():
+    for number in np.flatnonzero(spent).tolist():
         places = dict.fromkeys(reversed(list(places_of(run.stacks[number]))))
         for depth, place in enumerate(places):
-            sums[place] += excess[number]
+            sums[place] += excess[number], spent[number]
             depths[place] = max(depths.get(place, 0), depth)
-    most = [place for place, seconds in sums.items() if seconds >= MOST * total]
-    return max(most, key=lambda each: (depths[each], sums[each]), default=None)
+    parts = {place: mine / whole for place, (mine, whole) in sums.items() if mine >= MOST * total}
+    least = _AS_MUCH * max(parts.values(), default=0.0)
+    most = [place for place, part in parts.items() if part >= least]
+    return max(most, key=lambda each: (depths[each], sums[each][0]), default=None)
 
 
 def _stretch(run: Run, spent: Counter[tuple[int, int]]) -> Stretch | None:
@@ -81,7 +89,7 @@ class InsideLoss:
         """A part of the account, or the kind of what could be saved; see ``LEAST_SAMPLES``."""
         self.stretches: Counter[tuple[int, int]] = Counter()
         """Nanoseconds by the stacks of the sync before, -1 for none, and of that at the end."""
-        self._mine, self._every = np.zeros((2, stacks))
+        self._mine, self.spent = np.zeros((2, stacks))
         """Seconds by stack, from samples: of the loss, and of all processes in the same
         supersteps."""
         self.samples = 0
@@ -118,7 +126,7 @@ class InsideLoss:
             return int(np.count_nonzero(kept))
 
         self.samples += add(self._mine, belongs)
-        add(self._every, here[account.step])
+        add(self.spent, here[account.step])
         self._rows += len(rows)
         self._here += int(np.count_nonzero(here[account.step[account.halo :]]))
 
@@ -126,7 +134,7 @@ class InsideLoss:
         """Return by stack the seconds of the loss; of computing, beyond an even share."""
         if self.what != "imbalance":
             return self._mine
-        return self._mine - self._rows / max(self._here, 1) * self._every
+        return self._mine - self._rows / max(self._here, 1) * self.spent
 
 
 class LossWindow:

@@ -53,6 +53,19 @@ def test_what_all_processes_compute_alike_is_no_cause(script):
     assert "computed at line 21 of prepare (app.py), by process 0" in text
 
 
+def test_a_line_that_others_execute_as_well_is_told_by_the_one_that_calls_it(script):
+    """Both processes call ``busy``, and process 0 does so at another line, for longer."""
+    alike = [
+        (pid, number, (ALIKE, BUSY), Doing.COMPUTING)
+        for pid in range(2)
+        for number in range(10)
+        for _ in range(2)
+    ]
+    slow = [(0, number, (MAIN, BUSY), Doing.COMPUTING) for number in range(10) for _ in range(5)]
+    text = first(sampled(uneven(script), *alike, *slow))
+    assert "computed at line 5 of main (app.py), by process 0" in text
+
+
 def test_frames_of_packages_count_for_the_line_that_called_them(script):
     package = Frame("/usr/lib/python3/dist-packages/lib.py", "inner", 1, 2)
     slow = [(0, number, (MAIN, package), Doing.COMPUTING) for number in range(10)]
