@@ -132,11 +132,6 @@ class Loss:
         return self.chain[-1] if self.chain else None
 
     @property
-    def who(self) -> tuple[int, ...]:
-        """The processes that are its root."""
-        return self.pids
-
-    @property
     def callers(self) -> tuple[str, ...]:
         """Ids of the functions that called the one with the cost centre."""
         return tuple(dict.fromkeys(function for function, _ in self.sites))
@@ -163,7 +158,7 @@ class Loss:
         """Return what outputs show of it, as plain values."""
         left_out = {"origins", "members", "mended_ns", "ns", "nprocs", "line", "elapsed_s"}
         shown = {each.name: getattr(self, each.name) for each in fields(self)}
-        names = ("seconds", "node", "who", "callers", "without_s", "as_others_s")
+        names = ("seconds", "node", "callers", "without_s", "as_others_s")
         return {name: getattr(self, name) for name in names} | {
             name: value for name, value in shown.items() if name not in left_out
         }

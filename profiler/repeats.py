@@ -126,7 +126,7 @@ def _is_about_it(sentence: Loss, other: Loss) -> bool:
 
     Of several cost centres each may lose most in another run.
     """
-    if (sentence.kind, sentence.who) != (other.kind, other.who):
+    if (sentence.kind, sentence.pids) != (other.kind, other.pids):
         return False
     return sentence.node == other.node or not {*sentence.nodes}.isdisjoint(other.nodes)
 

@@ -257,7 +257,8 @@ def _first_of(mpi: Mpi, nprocs: int, fault: str) -> tuple[bool, bool]:
         told = Profile(read_trace(out)).runs[0].verdict().sentences
     first = next((each for each in told if each.kind != CORE or fault == CORE_FAULT), told[0])
     expected, line, measured_s = FAULTS[fault], line_of(fault), float(ran.stdout.split()[0])
-    named = (first.kind, first.who) == (expected.kind, expected.who) and expected.word in first.text
+    named = (first.kind, first.pids) == (expected.kind, expected.pids)
+    named &= expected.word in first.text
     named &= line is None or f"({PROGRAM.name} line {line} " in first.text
     return named, named and abs(first.seconds / measured_s - 1) <= DIFFERENCE
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-FORMAT, VERSION = "bsp report", 2
+FORMAT, VERSION = "bsp report", 3
 """Name and version of the format. The version changes when a name or a meaning does."""
 
 

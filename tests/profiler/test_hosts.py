@@ -71,7 +71,7 @@ def test_the_report_names_the_hosts():
     assert "process 3 (b)" in text
     (described,) = document(profile.runs)["runs"]
     assert described["host"] == "a, b"
-    assert json.loads(json.dumps(described))["losses"][0]["who"] == [3]
+    assert json.loads(json.dumps(described))["losses"][0]["pids"] == [3]
 
 
 def test_tables_and_heads_name_the_hosts():

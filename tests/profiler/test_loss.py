@@ -190,7 +190,7 @@ def check_delay(with_it, without, sentence, ways):
 def test_a_delay_is_named_with_its_line_process_and_seconds(tmp_path, main):
     without, with_it = (judged(tmp_path / f"{late}.bsp", main, late) for late in (0.0, 5 * MS))
     first = with_it.verdict.sentences[0]
-    assert first.who == (5,)
+    assert first.pids == (5,)
     assert f"line {line_of(main)})" in first.text
     ways = ("shared evenly", "as short there as on the others")
     check_delay(with_it, without, first, ways)
@@ -205,7 +205,7 @@ def moving(bsp, late):
 def test_a_delay_that_moves_from_process_to_process_names_none(tmp_path):
     without, with_it = (judged(tmp_path / f"{late}.bsp", moving, late) for late in (0.0, 5 * MS))
     first = with_it.verdict.sentences[0]
-    assert (first.who, first.kind) == ((), "rotating")
+    assert (first.pids, first.kind) == ((), "rotating")
     check_delay(with_it, without, first, ["by another process each time in 24 supersteps"])
 
 
@@ -221,7 +221,7 @@ def test_two_delays_that_hide_each_other_are_one_sentence(tmp_path):
         judged(tmp_path / f"{late}.bsp", two_at_once, late) for late in (0.0, 5 * MS)
     )
     (first,) = with_it.verdict.sentences
-    assert first.who == (1, 5)
+    assert first.pids == (1, 5)
     assert first.as_others_s == pytest.approx(without.elapsed_s, rel=0.1)
 
 
@@ -234,7 +234,7 @@ def staircase(bsp):
 @pytest.mark.parametrize(("nprocs", "slowest"), [(4, (3,)), (16, (14, 15))])
 def test_where_each_process_takes_a_step_longer_one_sentence_tells_all(tmp_path, nprocs, slowest):
     (sentence,) = judged(tmp_path / "t.bsp", staircase, nprocs=nprocs).verdict.sentences
-    assert sentence.who == slowest
+    assert sentence.pids == slowest
     assert sentence.seconds == pytest.approx(10 * MS * (nprocs - 1) / 2)
 
 
@@ -256,7 +256,7 @@ def behind_another_group(bsp):
 def test_a_delay_behind_another_is_not_named(tmp_path, main):
     """To mend that of process 5 alone would save nothing."""
     (sentence,) = judged(tmp_path / "t.bsp", main).verdict.sentences
-    assert sentence.who == (1,)
+    assert sentence.pids == (1,)
 
 
 def in_turn(bsp):

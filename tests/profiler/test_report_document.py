@@ -45,7 +45,7 @@ def ask(trace):
 
 def test_the_document_names_its_format_and_version_and_holds_all_runs(ask):
     found = ask()
-    assert (found["format"], found["version"]) == ("bsp report", 2)
+    assert (found["format"], found["version"]) == ("bsp report", 3)
     assert [run["run"] for run in found["runs"]] == [1, 2]
     assert [run["run"] for run in ask("--run", 2)["runs"]] == [2]
 

@@ -158,9 +158,9 @@ def test_to_sleep_in_a_call_is_not_saved_by_fewer_bytes(script):
     asleep = {"comp_cpu": [100, 100], "comm_cpu": [200, 50]}
     book = measured(program, **asleep, comp_ready=[0, 0], comm_ready=[0, 0])
     blocked, calls = book.verdict().sentences
-    assert (blocked.kind, blocked.who, blocked.seconds) == ("blocked", (1,), 10 * 150e-9)
+    assert (blocked.kind, blocked.pids, blocked.seconds) == ("blocked", (1,), 10 * 150e-9)
     assert blocked.without_s == pytest.approx(10 * 150e-9)
-    assert (calls.part, calls.who) == ("transfer_imbalance", (1,))
+    assert (calls.part, calls.pids) == ("transfer_imbalance", (1,))
     assert calls.as_others_s == pytest.approx(10 * 250e-9)
 
 

@@ -14,7 +14,7 @@ class Expected(NamedTuple):
     """What a sentence has to have."""
 
     kind: str
-    who: tuple[int, ...]
+    pids: tuple[int, ...]
     word: str
 
 

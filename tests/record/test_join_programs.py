@@ -53,7 +53,7 @@ def test_a_fault_is_named_with_its_line(recorded, fault, nprocs):
     expected = FAULTS[fault]
     # On a busy computer a sentence about what others do to it may come before.
     sentences = book_graph(build(recorded(nprocs, str(PROGRAM), fault))).verdict().sentences
-    found = [each for each in sentences if (each.kind, each.who) == (expected.kind, expected.who)]
+    found = [each for each in sentences if (each.kind, each.pids) == (expected.kind, expected.pids)]
     line = line_of(fault)
     place = f"in {fault} (faults.py line {line} " if line else ""
     assert any(place in each.text and expected.word in each.text for each in found), sentences
@@ -74,7 +74,7 @@ def h_of_iterations(run):
 def stragglers(run):
     """Return kind and processes of the first sentence about computing that is uneven."""
     sentences = book_graph(build(run)).verdict().sentences
-    return [(each.kind, each.who) for each in sentences if each.part == "imbalance"][:1]
+    return [(each.kind, each.pids) for each in sentences if each.part == "imbalance"][:1]
 
 
 @pytest.mark.parametrize(("algorithm", "supersteps"), [("jacobi", 2), ("sort", 3)])

@@ -73,7 +73,7 @@ def test_a_root_that_takes_long_to_gather_is_a_fan_in_at_any_price_of_a_byte(boo
             maker.call("Barrier", now + 22 + lasts, now + 2030, line=7)
         now += 2030
     first = book(makers).verdict().sentences[0]
-    assert (first.kind, first.who, "line 6" in first.text) == (FAN_IN, (0,), True)
+    assert (first.kind, first.pids, "line 6" in first.text) == (FAN_IN, (0,), True)
     lost_s = ROUNDS * (2000 - 20) * (nprocs - 1) / nprocs * 1e-6
     assert first.seconds == pytest.approx(lost_s, rel=0.05)
     assert first.without_s == pytest.approx(ROUNDS * 2030e-6 - lost_s, rel=0.05)
@@ -92,6 +92,6 @@ def test_those_that_wait_for_a_message_begun_late_wait_less_if_it_is_mended(book
         late.call("Wait", now + 5016, now + 5017, comm=-1, done=done, line=6)
         now += 5020
     first = book(makers).verdict().sentences[0]
-    assert (first.kind, first.who) == (FIXED, (1,))
+    assert (first.kind, first.pids) == (FIXED, (1,))
     assert first.seconds == pytest.approx(ROUNDS * 5e-3 / 2, rel=0.01)
     assert first.without_s == pytest.approx(ROUNDS * 2.52e-3, rel=0.02)
