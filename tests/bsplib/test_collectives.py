@@ -278,6 +278,7 @@ def test_parts_that_are_no_list_are_an_error(run, nprocs, operation, parts, kind
 
 
 SHAPES = [(), (1,), (3,), (0,), (5, 7), (2, 0), (40, 50)]
+FORMS = [(shape, "C") for shape in SHAPES] + [((5, 7), "F"), ((40, 50), "F")]
 
 
 def combined(bsp, x, op=np.add):
@@ -322,13 +323,13 @@ def test_numbers_are_added_in_each_of_the_three_ways(run, nprocs, machine):
 @BOTH
 @pytest.mark.parametrize("op", [np.add, np.subtract, np.maximum, np.multiply], ids=str)
 def test_arrays_are_combined_element_by_element(run, nprocs, machine, op):
-    def values(pid, shape):
-        return np.arange(np.prod(shape, dtype=int)).reshape(shape) % 5 + pid
+    def values(pid, shape, order):
+        return (np.arange(np.prod(shape, dtype=int)).reshape(shape) % 5 + pid).copy(order)
 
     def main(bsp):
-        return [described([*combined(bsp, values(bsp.pid, shape), op)]) for shape in SHAPES]
+        return [described([*combined(bsp, values(bsp.pid, *form), op)]) for form in FORMS]
 
-    by_hand = [expected_of([values(pid, shape) for pid in range(nprocs)], op) for shape in SHAPES]
+    by_hand = [expected_of([values(pid, *form) for pid in range(nprocs)], op) for form in FORMS]
     assert run(main, machine=machine) == [described([*rows]) for rows in zip(*by_hand, strict=True)]
 
 
