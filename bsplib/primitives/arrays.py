@@ -13,12 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from bsplib import call_site
-from bsplib.errors import (
-    BspError,
-    DtypeError,
-    RegistrationError,
-    ShapeError,
-)
+from bsplib.errors import DtypeError, RegistrationError, ShapeError
 from bsplib.primitives.state import GroupState, typed_as
 from bsplib.transfers.casting import cast_values
 from bsplib.transfers.guard import plain
@@ -105,10 +100,7 @@ def pop_reg(bsp: GroupState, array: Array) -> None:
     Source: Hill et al. 1998, bsp_pop_reg.
     """
     bsp._check_usable()
-    try:
-        registration = bsp._registry.pop(array)
-    except BspError as error:
-        bsp._fail(error)
+    registration = bsp._checked(bsp._registry.pop, array)
     if bsp._watch is not None:
         registration.freed_by = f"pop_reg at {call_site.line()}"
 
@@ -162,10 +154,7 @@ def _allocate(
     bsp._check_usable()
     _check_dtype(bsp, dtype, operation)
     size = _size(bsp, operation, shape)
-    try:
-        memory = bsp._port.allocate(prod(size) * dtype.itemsize, zero=zero)
-    except BspError as error:
-        bsp._fail(error)
+    memory = bsp._checked(bsp._port.allocate, prod(size) * dtype.itemsize, zero=zero)
     made: Array = np.ndarray(size, dtype, buffer=memory)
     if bsp._watch is not None:
         made = bsp._watch.allocated(made)
@@ -272,10 +261,7 @@ def full(
     """
     wanted = np.asarray(fill_value).dtype if dtype is None else _dtype(bsp, "full", dtype)
     size = _size(bsp, "full", shape)
-    try:
-        values = cast_values("full", fill_value, wanted)
-    except BspError as error:
-        bsp._fail(error)
+    values = bsp._checked(cast_values, "full", fill_value, wanted)
     try:
         spread = np.broadcast_to(values, size)
     except ValueError:

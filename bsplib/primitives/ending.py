@@ -11,7 +11,7 @@ from typing import NamedTuple
 from bsplib.backends.members import LISTED
 from bsplib.core.kinds import MESSAGE, PLACED, STAGED_MESSAGE, STAGED_PLACED
 from bsplib.core.life import OVER
-from bsplib.errors import BspError, PendingTransferError
+from bsplib.errors import PendingTransferError
 from bsplib.primitives.state import GroupState
 from bsplib.sync_kinds import Kind
 from bsplib.transfers.descriptions import CallSite, is_put, unpacked
@@ -65,10 +65,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 def close(bsp: GroupState) -> None:
     """Close the connection of a group to the other processes."""
-    try:
-        bsp._port.close()
-    except BspError as error:
-        bsp._fail(error)
+    bsp._checked(bsp._port.close)
 
 
 def check_nothing_pending(bsp: GroupState, what: str, code: CodeType | None) -> None:

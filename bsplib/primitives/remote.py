@@ -13,7 +13,7 @@ from bsplib.core.entries import index_bytes
 from bsplib.core.forms import are_equal
 from bsplib.core.kinds import ASK, PLACED, STAGED_ASK, STAGED_PLACED
 from bsplib.core.known_arrays import KnownArray
-from bsplib.errors import BspError, PlaceError
+from bsplib.errors import PlaceError
 from bsplib.primitives.state import GroupState
 from bsplib.transfers.casting import cast_values, check_out
 from bsplib.transfers.delivery import PendingGet
@@ -194,10 +194,7 @@ def on(bsp: GroupState, pid: SupportsIndex, x: Array) -> RemoteArray:
     """
     bsp._check_usable("on")
     there = bsp._check_pid(pid, "on")
-    try:
-        whole_array("on", bsp._registry, x)
-    except BspError as error:
-        bsp._fail(error)
+    bsp._checked(whole_array, "on", bsp._registry, x)
     return RemoteArray(bsp, there, x)
 
 

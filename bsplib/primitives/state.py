@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from bsplib.transfers.watch import Watch
 
 
+_Found = TypeVar("_Found")
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 
 
@@ -269,18 +270,19 @@ class GroupState(Calls):
 
     # -- what several primitives need -----------------------------------------------------------
 
+    def _checked(self, find: Callable[..., _Found], *arguments: Any, **more: Any) -> _Found:
+        """Return what a function of a layer below returns; its errors say where it happened."""
+        try:
+            return find(*arguments, **more)
+        except BspError as error:
+            self._fail(error)
+
     def _to_read(self, operation: str, values: Any) -> Any:
         """Return what a program passes on; under check raise if it is not there yet."""
         if self._watch is None:
             return values
-        try:
-            return self._watch.source(values, operation)
-        except BspError as error:
-            self._fail(error)
+        return self._checked(self._watch.source, values, operation)
 
     def _as_array(self, operation: str, values: Any) -> Array:
         """Return values as an array; raise if it is a masked one."""
-        try:
-            return as_array(operation, values)
-        except BspError as error:
-            self._fail(error)
+        return self._checked(as_array, operation, values)
