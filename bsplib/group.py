@@ -185,9 +185,10 @@ class Group(GroupState):
     _oblsync = oblivious.oblsync
     _check_call = collective_mail.check_call
     _send_value = collective_mail.send_value
+    _give = collective_mail.give
+    _take = collective_mail.take
     _own_value = combinations.own_value
     _wire = combinations.wire
-    _take_values = combinations.take_values
 
     # -- messages, beside what the engine does ------------------------------------------
 

@@ -50,15 +50,11 @@ cdef class Values:
     cpdef void begin(self) noexcept
     @cython.locals(recipes=dict, recipe=Recipe)
     cpdef object recipe_of(self, str operation, object op, object x)
-    cpdef object combined(self, object bsp, Recipe recipe, object stage, object value, object out)
     cpdef object total(self, Recipe recipe, list operands, object out)
     cpdef object prefix(self, Recipe recipe, list operands, object own, object out)
     cdef bint _fits(self, Recipe recipe, list operands, object out) except -1
     @cython.locals(place=Py_ssize_t, is_copy=bint)
     cpdef list exchanged(self, object bsp, Recipe recipe, object stage, object value)
-    cpdef list operands(
-        self, object bsp, Recipe recipe, object sources, Py_ssize_t place, object own
-    )
     @cython.locals(number=Py_ssize_t)
     cpdef object root_of(self, object bsp, str operation, object root)
     cpdef object give(
@@ -79,10 +75,15 @@ cdef class Values:
     cdef bint _is_copied_there(self, object receivers, word nbytes) except -1
     @cython.locals(length=word, form=int)
     cdef object _head_of(self, object array, object tag)
+    @cython.locals(values=list)
+    cpdef list take(
+        self, object bsp, str operation, Recipe recipe, object sources, Py_ssize_t place,
+        object own, bint views
+    )
     @cython.locals(
         queue=Queue, messages=list, count=Py_ssize_t, number=Py_ssize_t,
     )
-    cpdef object take(
+    cdef list _take_quickly(
         self, str operation, object header, object sources, Py_ssize_t place, object own,
         bint views
     )

@@ -297,10 +297,6 @@ class Values:
             return None
         return recipe
 
-    def combined(self, bsp: Any, recipe: Recipe, stage: Any, value: Any, out: Any) -> Any:
-        """Return the combination of the values of all blocks of a stage; see :meth:`total`."""
-        return self.total(recipe, self.exchanged(bsp, recipe, stage, value), out)
-
     def total(self, recipe: Recipe, operands: list[Any], out: Any) -> Any:
         """Return the combination of values, in ``out`` where this has their form.
 
@@ -359,16 +355,8 @@ class Values:
                 value = bsp._wire(recipe, own)
             self.send_all(bsp, receivers, value, recipe.tag)
         self._engine.sync(bsp)
-        return self.operands(bsp, recipe, sources, place, own)
-
-    def operands(self, bsp: Any, recipe: Recipe, sources: Any, place: int, own: Any) -> list[Any]:
-        """Return the values that have come from processes, the own one among them at its place."""
-        values: list[Any] | None = self.take(
-            recipe.operation, recipe.shape, sources, place, own, recipe.fold.elementwise
-        )
-        if values is None:
-            values = bsp._take_values(recipe, sources, place, own)
-        return values
+        views = recipe.fold.elementwise  # a function may change or keep what it is given
+        return self.take(bsp, recipe.operation, recipe, sources, place, own, views)
 
     def root_of(self, bsp: Any, operation: str, root: Any) -> int:
         """Return the root of a collective, if this process may take part in it now."""
@@ -384,7 +372,7 @@ class Values:
     # -- sending ------------------------------------------------------------------------------
 
     def give(self, bsp: Any, operation: str, receivers: Any, x: Any) -> Any:
-        """Send a number or an array to several processes; return it as it is at the call.
+        """Send a value to several processes; return it as it is at the call.
 
         Args:
             bsp: the group.
@@ -394,20 +382,18 @@ class Values:
 
         Returns:
             The value, which may be memory that is valid for one superstep more: after the sync
-            :meth:`owned` makes it the caller's own. None where it is neither a number nor an
-            array, and has to be checked.
+            :meth:`owned` makes it the caller's own.
         """
         self.began = self._engine.superstep
-        if this_thread() != self._engine.quick:
-            return None
-        if type(x) is float or type(x) is int:
-            self.send_all(bsp, receivers, x, _NUMBERS[operation])
-            return x
-        if is_array(x) and not x.dtype.hasobject:
-            own = x if is_packed(x) else copied(x)
-            self.send_all(bsp, receivers, own, _PLAIN[operation])
-            return self._as_sent(own) if own is x else own
-        return None
+        if this_thread() == self._engine.quick:
+            if type(x) is float or type(x) is int:
+                self.send_all(bsp, receivers, x, _NUMBERS[operation])
+                return x
+            if is_array(x) and not x.dtype.hasobject:
+                own = x if is_packed(x) else copied(x)
+                self.send_all(bsp, receivers, own, _PLAIN[operation])
+                return self._as_sent(own) if own is x else own
+        return bsp._give(operation, receivers, x)
 
     def owned(self, given: Any) -> Any:
         """Return what was given before the last sync as the caller's own.
@@ -558,21 +544,39 @@ class Values:
     # -- taking -------------------------------------------------------------------------------
 
     def take(
-        self, operation: str, header: Any, sources: Any, place: int, own: Any, views: bool
-    ) -> Any:
+        self,
+        bsp: Any,
+        operation: str,
+        recipe: Recipe | None,
+        sources: Any,
+        place: int,
+        own: Any,
+        views: bool,
+    ) -> list[Any]:
         """Take the values that several processes have sent in a collective.
 
         Args:
+            bsp: the group.
             operation: the collective.
-            header: of all messages; None where the message may have any value.
+            recipe: how they are combined; None where they are not, and may have any form.
             sources: these processes, by pid.
             place: where the own value stands among the others; -1 if it does not.
             own: the value of this process.
             views: large arrays may be memory of their senders, which is valid until the next sync.
 
         Returns:
-            The values; None if anything else has come, or is left from before.
+            The values, the own one among them at its place.
         """
+        header = None if recipe is None else recipe.shape
+        values: list[Any] | None = self._take_quickly(operation, header, sources, place, own, views)
+        if values is None:
+            values = bsp._take(operation, recipe, sources, place, own, views)
+        return values
+
+    def _take_quickly(
+        self, operation: str, header: Any, sources: Any, place: int, own: Any, views: bool
+    ) -> Any:
+        """Try to take the values; None if anything else has come, or is left from before."""
         self._engine.begin_call()
         try:
             queue = self._engine.queue

@@ -55,7 +55,7 @@ def two_axes(axis: Any) -> tuple[Any, Any]:
     return axis, axis
 
 
-def cut(operation: str, x: Any, nprocs: int, axis: Any) -> list[Array]:
+def cut(operation: str, x: Any, axis: Any, nprocs: int) -> list[Array]:
     """Return the blocks of an array: as ``numpy.array_split``, the first ones are longer by one.
 
     Raises:

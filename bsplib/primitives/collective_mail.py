@@ -24,14 +24,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bsplib.core.forms import ARRAY
 from bsplib.core.queue import CollectiveTag, Message
-from bsplib.core.values import NUMBER, SCALARS
-from bsplib.errors import MessageError, SyncMismatchError
+from bsplib.core.values import NUMBER, SCALARS, Recipe
+from bsplib.errors import MessageError, ShapeError, SyncMismatchError
+from bsplib.primitives.blocks import by_process
 from bsplib.primitives.mailbox import send_slowly
 from bsplib.primitives.state import GroupState
 from bsplib.transfers import messages, operations
@@ -43,6 +44,15 @@ _NUMBERS = frozenset({int, float})
 """Types of values that travel as an array without axes. An int of more than 64 bits is pickled."""
 _UNCHANGEABLE = _NUMBERS | {type(None), bool, complex, str, bytes}
 """Types of values that need no copy to be the caller's own."""
+
+
+class Piece(NamedTuple):
+    """What came of a value that travels in pieces."""
+
+    header: tuple[Any, ...]
+    """How the value is made of all pieces."""
+    elements: Any
+    """Valid until the next sync."""
 
 
 def check_call(bsp: GroupState, operation: str, root: Any) -> int:
@@ -67,14 +77,38 @@ def take_arrived(
         kept: messages that the program had not read before the collective; they are
             put back, to be read after it.
     """
-    arrived = take_messages(bsp, operation)
+    arrived = _take_messages(bsp, operation)
     if kept:
         bsp._engine.queue.fill(kept)
-    check_sources(bsp, operation, arrived, sources)
+    _check_sources(bsp, operation, arrived, sources)
     return arrived
 
 
-def take_messages(bsp: GroupState, operation: str) -> dict[int, Message]:
+def take(
+    bsp: GroupState,
+    operation: str,
+    recipe: Recipe | None,
+    sources: Sequence[int],
+    place: int,
+    own: Any,
+    views: bool,
+) -> list[Any]:
+    """Do as :meth:`bsplib.core.values.Values.take`, with every check there is."""
+    arrived = _take_messages(bsp, operation)
+    if recipe is not None:
+        _check_shapes(bsp, recipe, arrived)
+    if operation != "alltoall":  # in which None is not sent
+        _check_sources(bsp, operation, arrived, sources)
+    found = [arrived.get(pid) for pid in sources]
+    values = [each and unwrap(bsp, each, copy=not views) for each in found]
+    if recipe is not None and recipe.shape == SCALARS:
+        values = [operations.from_wire(value) for value in values]
+    if place >= 0:
+        values.insert(place, own)
+    return values
+
+
+def _take_messages(bsp: GroupState, operation: str) -> dict[int, Message]:
     """Take the messages of a collective from the queue, by source."""
     arrived = {}
     for message in bsp._engine.queue.take_collective():
@@ -89,7 +123,24 @@ def take_messages(bsp: GroupState, operation: str) -> dict[int, Message]:
     return arrived
 
 
-def check_sources(
+def _check_shapes(bsp: GroupState, recipe: Recipe, arrived: dict[int, Message]) -> None:
+    """Raise where the shapes of the values that have come differ."""
+    shape = recipe.shape
+    silent = recipe.cut and len(arrived) + 1 < bsp._nprocs
+    if not silent and all(header_of(message) == shape for message in arrived.values()):
+        return
+    shapes = {pid: header_of(message) for pid, message in arrived.items()}
+    shapes[bsp._pid] = shape
+    if len(shapes) < bsp._nprocs:
+        # A process that has all shapes raises in this superstep. Its error says more, and
+        # run raises the error of the lowest superstep: this process waits for the next.
+        bsp.sync()
+    if len(set(shapes.values())) > 1:
+        words = by_process(shapes)
+        raise bsp._error(ShapeError, f"{recipe.operation}: the shapes of x differ: {words}")
+
+
+def _check_sources(
     bsp: GroupState, operation: str, arrived: dict[int, Message], sources: Iterable[int]
 ) -> None:
     """Raise unless a superstep of a collective brought something from these processes."""
@@ -113,13 +164,27 @@ def unwrap(bsp: GroupState, message: Message, *, copy: bool = True) -> Any:
     try:
         _, head, content = message
         header = header_of(message)
-        is_array = copy and header is not True
-        payload = messages.decode(head, content, bsp._port.fetch, bsp._engine, copy=is_array)
+        copy = copy and header is not True and type(header) is not tuple
+        payload = messages.decode(head, content, bsp._port.fetch, bsp._engine, copy=copy)
+        if type(header) is tuple:
+            return Piece(header, payload)
         if header == NUMBER and head[2][0] == ARRAY:
             return payload.item()
         return unpack(bsp, payload, pickled=header is True)
     finally:
         bsp._engine.end_call()
+
+
+def give(bsp: GroupState, operation: str, receivers: Sequence[int], x: Any) -> Any:
+    """Do as :meth:`bsplib.core.values.Values.give`, with every check there is."""
+    bsp._check_usable()
+    if not receivers:
+        return own_copy(bsp, operation, x)
+    data, header = pack(bsp, operation, x)
+    bsp._values.send_all(bsp, receivers, data, tag_of(operation, header))
+    if operation == "gather":  # only its root needs the own value
+        return None
+    return unpack(bsp, copied(data), pickled=header is True)
 
 
 def send_value(bsp: GroupState, to: int, value: Any, tag: CollectiveTag) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar, overload
@@ -11,19 +12,15 @@ from numpy.typing import NDArray
 
 from bsplib.core.queue import Message
 from bsplib.core.values import SCALARS, Fold, Recipe
-from bsplib.errors import ShapeError, UsageError
+from bsplib.errors import UsageError
 from bsplib.experiments.collective_costs import LEAST_BYTES, ONE_STAGE_MOST, RADICES, most_received
-from bsplib.primitives.blocks import by_process
 from bsplib.primitives.collective_mail import (
     WORD,
     all_others,
-    check_sources,
-    header_of,
     others_of,
     own_copy,
     piece_of,
     take_arrived,
-    take_messages,
     unwrap,
 )
 from bsplib.primitives.outs import Out, check_form, fill, room_for, target_of
@@ -130,7 +127,9 @@ def reduce(
     target = target_of(bsp, "reduce", out if bsp._pid == receiver else None)
     try:
         if recipe.cut:
-            total = _reduce_pieces(bsp, recipe, x, receiver, target)
+            total = _combined_piece(bsp, recipe, x)
+            sent = [] if bsp._pid == receiver else [((receiver,), total)]
+            total = _piece_by_piece(bsp, recipe, x, sent, total, bsp._pid == receiver, target)
         else:
             stage = _to_root(bsp._pid, bsp._nprocs, receiver)
             values = bsp._values.exchanged(bsp, recipe, stage, x)
@@ -139,20 +138,6 @@ def reduce(
     except BaseException as error:
         bsp._note_failure(error)
         raise
-
-
-def _reduce_pieces(
-    bsp: GroupState, recipe: Recipe, x: Any, receiver: int, target: Array | None
-) -> Any:
-    total = _combined_piece(bsp, recipe, x)
-    if bsp._pid != receiver:
-        bsp._values.send_value(bsp, receiver, total, recipe.tag_of_piece)
-    # Messages of the program came with the first sync; the second one would drop them.
-    kept = bsp._engine.queue.take_left(bsp._port.fetch)
-    bsp.sync()
-    sources = range(bsp._nprocs) if bsp._pid == receiver else []
-    arrived = take_arrived(bsp, "reduce", sources, kept)
-    return _joined(bsp, recipe, x, arrived, total, target) if bsp._pid == receiver else None
 
 
 @overload
@@ -207,32 +192,24 @@ def allreduce(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = 
         recipe, x = _new_recipe(bsp, "allreduce", op, x)
     target = None if out is None else target_of(bsp, "allreduce", out)
     try:
-        stages = recipe.stages
         if recipe.cut:
-            total = _allreduce_pieces(bsp, recipe, x, target)
-        elif len(stages) == 1:
-            total = bsp._values.combined(bsp, recipe, stages[0], x, target)
+            total = _combined_piece(bsp, recipe, x)
+            sent = [(all_others(bsp), total)]
+            total = _piece_by_piece(bsp, recipe, x, sent, total, True, target)
         else:
-            total = bsp._values.combined(bsp, recipe, stages[0], x, None)
-            # Messages of the program came with the first stage; the next one would drop them.
-            kept = bsp._engine.queue.take_left(bsp._port.fetch)
-            for stage in stages[1:]:
-                into = target if stage is stages[-1] else None
-                total = bsp._values.combined(bsp, recipe, stage, total, into)
-            bsp._engine.queue.fill(kept)
+            total, unread = x, []
+            for stage in recipe.stages:
+                is_last = stage is recipe.stages[-1]
+                values = bsp._values.exchanged(bsp, recipe, stage, total)
+                total = bsp._values.total(recipe, values, target if is_last else None)
+                if not is_last:  # of the program, which the next stage would drop
+                    unread += bsp._engine.queue.take_left(bsp._port.fetch)
+            if unread:
+                bsp._engine.queue.fill(unread)
         return total if target is None else _given(bsp, recipe, target, total, out)
     except BaseException as error:
         bsp._note_failure(error)
         raise
-
-
-def _allreduce_pieces(bsp: GroupState, recipe: Recipe, x: Any, target: Array | None) -> Any:
-    total = _combined_piece(bsp, recipe, x)
-    bsp._values.send_all(bsp, all_others(bsp), total, recipe.tag_of_piece)
-    kept = bsp._engine.queue.take_left(bsp._port.fetch)
-    bsp.sync()
-    arrived = take_arrived(bsp, "allreduce", range(bsp._nprocs), kept)
-    return _joined(bsp, recipe, x, arrived, total, target)
 
 
 @typed_as(allreduce)
@@ -397,17 +374,11 @@ def _scan_pieces(
     """
     operands = _pieces(bsp, recipe, x)
     prefixes = [None] * receivers.start + bsp._values.combine(_prefixes, recipe.fold, operands)
-    for pid in all_others(bsp):
-        if pid in receivers:
-            bsp._values.send_value(bsp, pid, prefixes[pid], recipe.tag_of_piece)
+    sent = [((pid,), prefixes[pid]) for pid in all_others(bsp) if pid in receivers]
     own = prefixes[bsp._pid]
     if bsp._pid == receivers.start:
         own = own.copy()  # it is a piece as it came, which the sync makes invalid
-    kept = bsp._engine.queue.take_left(bsp._port.fetch)
-    bsp.sync()
-    receives = bsp._pid in receivers
-    arrived = take_arrived(bsp, recipe.operation, range(bsp._nprocs) if receives else [], kept)
-    return _joined(bsp, recipe, x, arrived, own, target) if receives else None
+    return _piece_by_piece(bsp, recipe, x, sent, own, bsp._pid in receivers, target)
 
 
 # -- what these have in common ----------------------------------------------------------------
@@ -441,46 +412,38 @@ def _new_recipe(bsp: GroupState, operation: str, op: Any, x: Any) -> tuple[Recip
     """Check what a process contributes; return how it is combined, and its value for that."""
     bsp._check_usable()
     ufunc = _checked_op(bsp, operation, op)
-    x = bsp._to_read(operation, x)
-    if not isinstance(ufunc, np.ufunc) or ufunc.signature is not None:
-        return _recipe(bsp, operation, Fold(ufunc, None, False), "any", 0), x
-    scalar, is_known = operations.scalar_of(x), True
-    if scalar is None:
-        values = bsp._as_array(operation, x)
-        if values.ndim == 0 and values.dtype == object:
-            scalar, is_known = values.item(), False  # a Fraction, which Python combines
-    if scalar is not None:
-        scalar = operations.counted(scalar) if ufunc is np.add else scalar
-        fold = Fold(operations.on_scalars(ufunc), ufunc, False)
-        recipe = _recipe(bsp, operation, fold, SCALARS, WORD)
-        if is_known:
-            _remember(bsp, recipe, op, type(scalar))
-        return recipe, scalar
-    values = operations.counted(values) if ufunc is np.add else values
-    fold = Fold(ufunc, ufunc, True)
-    recipe = _recipe(bsp, operation, fold, str(values.shape), values.size * WORD)
-    _remember(bsp, recipe, op, values.shape)
-    return recipe, values
-
-
-def _remember(bsp: GroupState, recipe: Recipe, op: Any, form: Any) -> None:
-    """Let the engine find the recipe for values of this form from now on."""
-    if len(bsp._values.recipes) > _MOST_FORMS:
-        bsp._values.recipes.clear()
+    fold, shape, form, x = _form_of(bsp, operation, ufunc, bsp._to_read(operation, x))
+    nbytes, nprocs = x.size * WORD if fold.elementwise else WORD, bsp._nprocs
+    in_stages = fold.in_tree and operation != "reduce"
+    way = _choose(bsp._terms.machine, nbytes, nprocs, fold.elementwise, in_stages)
+    recipe = Recipe(operation, fold, shape, way.cut, _stages_of(bsp._pid, nprocs, way.radix))
     # Others are not remembered: a function that is made anew in each call would be kept for ever.
-    if type(op) in (np.ufunc, str):
-        bsp._values.recipes.setdefault((recipe.operation, form), {})[op] = recipe
+    if form is not None and type(op) in (np.ufunc, str):
+        recipes = bsp._values.recipes
+        if len(recipes) > _MOST_FORMS:
+            recipes.clear()
+        recipes.setdefault((operation, form), {})[op] = recipe
+    return recipe, x
 
 
-def _recipe(bsp: GroupState, operation: str, fold: Fold, shape: str, nbytes: int) -> Recipe:
-    """Choose the way in which values of some size come together."""
-    if fold.in_tree and operation != "reduce":
-        way = choose(bsp.machine, nbytes, bsp._nprocs, may_be_cut=fold.elementwise)
-        cut, radix = way.cut, way.radix
-    else:
-        cut = fold.elementwise and bsp.machine.two_stages_pay(nbytes, bsp._nprocs)
-        radix = bsp._nprocs
-    return Recipe(operation, fold, shape, cut, stages_of(bsp._pid, bsp._nprocs, radix))
+def _form_of(bsp: GroupState, operation: str, op: Any, x: Any) -> tuple[Fold, str, Any, Any]:
+    """Return how a value is combined, its shape in words, its form, and the value for that.
+
+    By the form the engine finds the recipe from now on; it is None where it has to be made anew.
+    """
+    if not isinstance(op, np.ufunc) or op.signature is not None:
+        return Fold(op, None, False), "any", None, x
+    scalar = operations.scalar_of(x)
+    form = None if scalar is None else type(scalar)
+    if scalar is None:
+        x = bsp._as_array(operation, x)
+        if x.ndim == 0 and x.dtype == object:
+            scalar = x.item()  # a Fraction, which Python combines
+    if scalar is None:
+        x = operations.counted(x) if op is np.add else x
+        return Fold(op, op, True), str(x.shape), x.shape, x
+    scalar = operations.counted(scalar) if op is np.add else scalar
+    return Fold(operations.on_scalars(op), op, False), SCALARS, form and type(scalar), scalar
 
 
 def own_value(bsp: GroupState, recipe: Recipe, value: Any) -> Any:
@@ -497,22 +460,6 @@ def wire(_: GroupState, recipe: Recipe, value: Any) -> Any:
     return value
 
 
-def take_values(
-    bsp: GroupState, recipe: Recipe, sources: Sequence[int], place: int, own: Any
-) -> list[Any]:
-    """Take the values that have come from processes, with every check there is."""
-    arrived = take_messages(bsp, recipe.operation)
-    _check_shapes(bsp, recipe, arrived)
-    check_sources(bsp, recipe.operation, arrived, sources)
-    copy = not recipe.fold.elementwise  # a function may change or keep what it is given
-    values = [unwrap(bsp, arrived[pid], copy=copy) for pid in sources]
-    if recipe.shape == SCALARS:
-        values = [operations.from_wire(value) for value in values]
-    if place >= 0:
-        values.insert(place, own)
-    return values
-
-
 def _combined_piece(bsp: GroupState, recipe: Recipe, values: Any) -> Any:
     """Return the combination of one piece of the values of all."""
     return bsp._values.total(recipe, _pieces(bsp, recipe, values), None)
@@ -525,24 +472,8 @@ def _pieces(bsp: GroupState, recipe: Recipe, values: Any) -> list[Any]:
         bsp._values.send_value(bsp, pid, flat[piece_of(bsp, pid, flat.size)], recipe.tag)
     own = flat[piece_of(bsp, mine, flat.size)].copy()
     bsp.sync()
-    return bsp._values.operands(bsp, recipe, others_of(mine, bsp._nprocs), mine, own)
-
-
-def _check_shapes(bsp: GroupState, recipe: Recipe, arrived: dict[int, Message]) -> None:
-    """Raise where the shapes of the values that have come differ."""
-    shape = recipe.shape
-    silent = recipe.cut and len(arrived) + 1 < bsp._nprocs
-    if not silent and all(header_of(message) == shape for message in arrived.values()):
-        return
-    shapes = {pid: header_of(message) for pid, message in arrived.items()}
-    shapes[bsp._pid] = shape
-    if len(shapes) < bsp._nprocs:
-        # A process that has all shapes raises in this superstep. Its error says more, and
-        # run raises the error of the lowest superstep: this process waits for the next.
-        bsp.sync()
-    if len(set(shapes.values())) > 1:
-        words = by_process(shapes)
-        raise bsp._error(ShapeError, f"{recipe.operation}: the shapes of x differ: {words}")
+    others = others_of(mine, bsp._nprocs)
+    return bsp._values.take(bsp, recipe.operation, recipe, others, mine, own, True)
 
 
 def _given(bsp: GroupState, recipe: Recipe, target: Any, result: Any, out: Any) -> Any:
@@ -551,33 +482,43 @@ def _given(bsp: GroupState, recipe: Recipe, target: Any, result: Any, out: Any) 
     return out
 
 
-def _joined(
+def _piece_by_piece(
     bsp: GroupState,
     recipe: Recipe,
-    values: Any,
-    arrived: dict[int, Message],
+    x: Any,
+    sent: list[tuple[Sequence[int], Any]],
     own: Any,
+    receives: bool,
     target: Array | None,
 ) -> Any:
-    """Put the pieces of a result together, which has the form of values.
+    """Send others pieces of their results; return the result of this process from its pieces.
 
     Args:
         bsp: the group.
-        recipe: of the collective.
-        values: what this process contributes.
-        arrived: the other pieces.
+        recipe: how the values are combined.
+        x: the value of this process, whose form the result has.
+        sent: processes, and the piece that each of them is sent.
         own: the piece of this process.
+        receives: this process has a result.
         target: array of the program for the result; None if there is none.
     """
+    for receivers, piece in sent:
+        bsp._values.send_all(bsp, receivers, piece, recipe.tag_of_piece)
+    # Messages of the program came with the first sync; the second one would drop them.
+    kept = bsp._engine.queue.take_left(bsp._port.fetch)
+    bsp.sync()
+    arrived = take_arrived(bsp, recipe.operation, range(bsp._nprocs) if receives else [], kept)
+    if not receives:
+        return None
     if target is not None:
-        check_form(bsp, recipe.operation, target, values.shape, own.dtype)
-    whole = room_for(target, values.shape, own.dtype)
+        check_form(bsp, recipe.operation, target, x.shape, own.dtype)
+    whole = room_for(target, x.shape, own.dtype)
     whole[piece_of(bsp, bsp.pid, whole.size)] = own
     for pid, message in arrived.items():
         whole[piece_of(bsp, pid, whole.size)] = unwrap(bsp, message, copy=False)
     if target is not None and np.may_share_memory(whole, target):
         return target
-    return whole.reshape(values.shape)[()]
+    return whole.reshape(x.shape)[()]
 
 
 def _prefixes(fold: Fold, operands: list[Any]) -> list[Any]:
@@ -632,48 +573,43 @@ class Stage(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def stages_of(pid: int, nprocs: int, radix: int) -> tuple[Stage, ...]:
+def _stages_of(pid: int, nprocs: int, radix: int) -> tuple[Stage, ...]:
     """Return the stages of a process, of which there is one at least.
+
+    The member of a block with number j hears of another block from the member with number j
+    there; in a block that is shorter, since it is the last, from number j modulo its length.
 
     Args:
         pid: the process.
         nprocs: number of processes.
-        radix: how many blocks come together in a stage; a power of two.
+        radix: how many blocks come together in a stage; a power of two, or all.
 
     Source: the exchange by radix of Bruck et al. 1997, in blocks so that the order is that of the
     pids.
     """
-    found, size = [_stage(pid, nprocs, 1, radix)], radix
-    while size < nprocs:
-        found.append(_stage(pid, nprocs, size, radix))
+    found: list[Stage] = []
+    size = 1
+    while size < nprocs or not found:
+        own, member = divmod(pid, size)
+        first = own // radix * radix
+        own_length = min(size, nprocs - own * size)
+        sources: list[int] = []
+        receivers: list[int] = []
+        for block in range(first, min(first + radix, -(-nprocs // size))):
+            if block != own:
+                start = block * size
+                length = min(size, nprocs - start)
+                sources.append(start + member % length)
+                receivers += range(start + member, start + length, own_length)
+        # They begin after this process, so that not all send to the same one.
+        after = bisect(receivers, pid)
+        receivers = receivers[after:] + receivers[:after]
+        found.append(Stage(tuple(receivers), tuple(sources), own - first))
         size *= radix
     return tuple(found)
 
 
-def _stage(pid: int, nprocs: int, size: int, radix: int) -> Stage:
-    """Return what a process does where blocks of some size come together.
-
-    The member of a block with number j hears of another block from the member with number j
-    there; in a block that is shorter, since it is the last, from number j modulo its length.
-    """
-    own = pid // size
-    first = own // radix * radix
-    blocks = range(first, min(first + radix, -(-nprocs // size)))
-    lengths = {block: min(size, nprocs - block * size) for block in blocks}
-    member = pid - own * size
-    others = [block for block in blocks if block != own]
-    sources = tuple(block * size + member % lengths[block] for block in others)
-    receivers = [
-        block * size + other
-        for block in others
-        for other in range(member, lengths[block], lengths[own])
-    ]
-    # They begin after this process, so that not all send to the same one.
-    receivers.sort(key=lambda receiver: (receiver - pid) % nprocs)
-    return Stage(tuple(receivers), sources, own - first)
-
-
-class Way(NamedTuple):
+class _Way(NamedTuple):
     """How values of some size are combined."""
 
     radix: int
@@ -682,14 +618,15 @@ class Way(NamedTuple):
     """The values are cut into pieces, and each process combines one piece of all values."""
 
 
-def choose(machine: Machine, nbytes: int, nprocs: int, *, may_be_cut: bool) -> Way:
-    """Return the way in which all processes get the combination of all values.
+def _choose(machine: Machine, nbytes: int, nprocs: int, may_be_cut: bool, in_stages: bool) -> _Way:
+    """Return the way in which processes get the combination of all values.
 
     Args:
         machine: whose g and l decide.
         nbytes: size of a value.
         nprocs: number of processes.
         may_be_cut: the values are arrays that are combined element by element.
+        in_stages: all processes get it, and the values may be combined in a tree.
 
     Raises:
         UsageError: l is a gap.
@@ -697,9 +634,8 @@ def choose(machine: Machine, nbytes: int, nprocs: int, *, may_be_cut: bool) -> W
     Source: Jarvis et al. 2002, equation 8, up to 8 processes; otherwise the least h g + l, where
     a message counts for 256 bytes at least.
     """
-    if nprocs <= ONE_STAGE_MOST:
-        cut = may_be_cut and machine.two_stages_pay(nbytes, nprocs)
-        return Way(ONE_STAGE_MOST, cut)
+    if nprocs <= ONE_STAGE_MOST or not in_stages:
+        return _Way(nprocs, may_be_cut and machine.two_stages_pay(nbytes, nprocs))
     latency = machine.need("l") if may_be_cut else machine.l or 0.0
     costs = {
         radix: sum(
@@ -710,4 +646,4 @@ def choose(machine: Machine, nbytes: int, nprocs: int, *, may_be_cut: bool) -> W
     }
     radix = min(costs, key=costs.__getitem__)
     pieces = 2 * ((nprocs - 1) * max(nbytes / nprocs, LEAST_BYTES) * machine.g + latency)
-    return Way(radix, may_be_cut and pieces < costs[radix])
+    return _Way(radix, may_be_cut and pieces < costs[radix])

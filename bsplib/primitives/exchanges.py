@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, SupportsIndex, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsplib.core.forms import DtypeCode, decode_dtype, encode_dtype
-from bsplib.core.queue import Message
 from bsplib.core.values import may_overlap
-from bsplib.errors import BspError, UsageError
+from bsplib.errors import UsageError
 from bsplib.primitives import blocks
 from bsplib.primitives.collective_mail import (
     WORD,
+    Piece,
     all_others,
     copied,
-    header_of,
     others_of,
     own_copy,
     pack,
     piece_of,
     tag_of,
     take_arrived,
-    take_messages,
     unpack,
     unwrap,
 )
@@ -126,16 +124,14 @@ def broadcast(
             stays = target is not None and target is x and is_untouched(bsp, target)
             value, pieces = _send_whole_or_pieces(bsp, x, stages, stays=stays)
         bsp.sync() if stages is None else _ENDED_BY[stages](bsp)
-        if is_root and target is None:
-            value = bsp._values.owned(value)
-        sources = () if is_root else (source,)
-        arrived = bsp._values.take("broadcast", None, sources, -1, None, target is not None)
-        if arrived is None:
-            messages = take_arrived(bsp, "broadcast", [source])
-            if not is_root:
-                value, pieces = _receive_value(bsp, messages[source], target)
-        elif arrived:
+        sources, views = () if is_root else (source,), target is not None
+        arrived = bsp._values.take(bsp, "broadcast", None, sources, -1, None, views)
+        if is_root:
+            value = value if views else bsp._values.owned(value)
+        else:
             value = arrived[0]
+            if type(value) is Piece:
+                pieces = _Pieces.with_own(bsp, target, value)
         if pieces is not None:
             whole = _exchange_pieces(bsp, source, pieces)
             value = value if is_root else whole
@@ -234,21 +230,13 @@ def gather(
     receiver = bsp._values.root_of(bsp, "gather", root)
     is_root = bsp._pid == receiver
     targets = targets_of(bsp, "gather", out, axis) if is_root else None
-    block = x if axis is None else _block(bsp, "gather", x, axis)
+    block = x if axis is None else _of_axis(bsp, blocks.block, "gather", x, axis)
     try:
         own = bsp._values.give(bsp, "gather", () if is_root else (receiver,), block)
-        if own is None and is_root:
-            own = own_copy(bsp, "gather", block)
-        elif own is None:
-            data, header = pack(bsp, "gather", block)
-            bsp._values.send_value(bsp, receiver, data, tag_of("gather", header))
         bsp.sync()
         if is_root:
-            own = own if targets is not None else bsp._values.owned(own)
-            values = _values(bsp, "gather", own, views=targets is not None)
-            return _result(bsp, "gather", values, axis, out, targets)
-        if bsp._values.take("gather", None, (), -1, None, False) is None:
-            take_arrived(bsp, "gather", [])
+            return _from_all(bsp, "gather", own, axis, out, targets)
+        bsp._values.take(bsp, "gather", None, (), -1, None, False)
     except BaseException as error:
         bsp._note_failure(error)
         raise
@@ -300,18 +288,11 @@ def allgather(
     the largest and the sum of all but the smallest.
     """
     targets = targets_of(bsp, "allgather", out, axis)
-    block = x if axis is None else _block(bsp, "allgather", x, axis)
+    block = x if axis is None else _of_axis(bsp, blocks.block, "allgather", x, axis)
     try:
         own = bsp._values.give(bsp, "allgather", all_others(bsp), block)
-        if own is None:
-            bsp._check_usable()
-            data, header = pack(bsp, "allgather", block)
-            bsp._values.send_all(bsp, all_others(bsp), data, tag_of("allgather", header))
-            own = unpack(bsp, copied(data), pickled=header is True)
         bsp.sync()
-        own = own if targets is not None else bsp._values.owned(own)
-        values = _values(bsp, "allgather", own, views=targets is not None)
-        return _result(bsp, "allgather", values, axis, out, targets)
+        return _from_all(bsp, "allgather", own, axis, out, targets)
     except BaseException as error:
         bsp._note_failure(error)
         raise
@@ -397,19 +378,13 @@ def scatter(
     try:
         is_root, part = bsp._pid == source, None
         if is_root:
-            written = None if target is None else ()
-            if axis is None and type(parts) is list:
-                part = _give_parts(bsp, "scatter", parts, written)
-            if part is None:
-                part = _send_parts(bsp, "scatter", _blocks(bsp, "scatter", parts, axis), written)
+            if axis is not None:
+                parts = _of_axis(bsp, blocks.cut, "scatter", parts, axis, bsp._nprocs)
+            part = _give_parts(bsp, "scatter", parts, None if target is None else ())
         bsp.sync()
         sources, views = () if is_root else (source,), target is not None
-        arrived = bsp._values.take("scatter", None, sources, -1, None, views)
-        if arrived is None:
-            messages = take_arrived(bsp, "scatter", [source])
-            if not is_root:
-                part = unwrap(bsp, messages[source], copy=not views)
-        elif not is_root:
+        arrived = bsp._values.take(bsp, "scatter", None, sources, -1, None, views)
+        if not is_root:
             part = arrived[0]
         if target is None:
             return part
@@ -479,25 +454,17 @@ def alltoall(
     Cost: (p - 1) n g + l; with unequal parts h is the bytes in or out of a
     process, its part for itself apart. None is not sent and costs nothing.
     """
-    own = None
     along, joined = blocks.two_axes(axis)
     targets = targets_of(bsp, "alltoall", out, joined)
     written = [targets] if isinstance(targets, np.ndarray) else targets
     try:
-        if axis is None and type(parts) is list:
-            own = _give_parts(bsp, "alltoall", parts, written)
-        if own is None:
-            bsp._values.begin()
-            bsp._check_usable()
-            _block(bsp, "alltoall", parts, joined)
-            given = _blocks(bsp, "alltoall", parts, along)
-            own = _send_parts(bsp, "alltoall", given, written)
+        bsp._values.begin()
+        if axis is not None:
+            _of_axis(bsp, blocks.block, "alltoall", parts, joined)
+            parts = _of_axis(bsp, blocks.cut, "alltoall", parts, along, bsp._nprocs)
+        own = _give_parts(bsp, "alltoall", parts, written)
         bsp.sync()
-        others, views = others_of(bsp._pid, bsp._nprocs), targets is not None
-        values = bsp._values.take("alltoall", None, others, bsp._pid, own, views)
-        if values is None:  # there may be less, since None is not sent
-            values = _by_pid(bsp, take_messages(bsp, "alltoall"), own, views=views)
-        return _result(bsp, "alltoall", values, joined, out, targets)
+        return _from_all(bsp, "alltoall", own, joined, out, targets)
     except BaseException as error:
         bsp._note_failure(error)
         raise
@@ -506,30 +473,15 @@ def alltoall(
 # -- what these have in common --------------------------------------------------------------
 
 
-def _values(bsp: GroupState, operation: str, own: Any, *, views: bool) -> list[Any]:
-    """Return what all others have sent, and the value of this process, by pid.
-
-    Args:
-        bsp: the group.
-        operation: the collective.
-        own: the value of this process.
-        views: arrays may be memory that is valid until the next sync.
-    """
-    others = others_of(bsp._pid, bsp._nprocs)
-    values: list[Any] | None = bsp._values.take(operation, None, others, bsp._pid, own, views)
-    if values is None:
-        values = _by_pid(bsp, take_arrived(bsp, operation, others), own, views=views)
-    return values
-
-
 def _give_parts(
-    bsp: GroupState, operation: str, parts: list[Any], targets: Sequence[Array] | None
+    bsp: GroupState, operation: str, parts: Any, targets: Sequence[Array] | None
 ) -> Any:
-    """Try to send each process its part at once; return this process's own, None if that fails."""
-    if targets is None or len(parts) != bsp._nprocs:
-        return bsp._values.give_parts(bsp, operation, parts, True)
-    copies = _is_copied(bsp, parts[bsp._pid], targets)
-    return bsp._values.give_parts(bsp, operation, parts, copies)
+    """Send each process its part; return this process's own. See :func:`_is_copied`."""
+    own = None
+    if type(parts) is list and len(parts) == bsp._nprocs:
+        copies = targets is None or _is_copied(bsp, parts[bsp._pid], targets)
+        own = bsp._values.give_parts(bsp, operation, parts, copies)
+    return _send_parts(bsp, operation, parts, targets) if own is None else own
 
 
 def _is_copied(bsp: GroupState, own: Any, targets: Sequence[Array] | None) -> bool:
@@ -548,50 +500,37 @@ def _is_copied(bsp: GroupState, own: Any, targets: Sequence[Array] | None) -> bo
     return any(may_overlap(own, target) for target in targets)
 
 
-def _block(bsp: GroupState, operation: str, x: Any, axis: int | None) -> Any:
-    """Return a value, or the array that it is where the result is joined along an axis."""
-    if axis is None:
-        return x
-    try:
-        return blocks.block(operation, bsp._to_read(operation, x), axis)
-    except BspError as error:
-        bsp._fail(error)
-
-
-def _blocks(bsp: GroupState, operation: str, parts: Any, axis: int | None) -> Any:
-    """Return parts, or the blocks of an array that is cut along an axis."""
-    if axis is None:
-        return parts
-    try:
-        return blocks.cut(operation, bsp._to_read(operation, parts), bsp._nprocs, axis)
-    except BspError as error:
-        bsp._fail(error)
-
-
-def _result(
-    bsp: GroupState, operation: str, values: list[Any], axis: int | None, out: Any, targets: Any
+def _of_axis(
+    bsp: GroupState, find: Callable[..., Any], operation: str, x: Any, axis: Any, *nprocs: int
 ) -> Any:
-    """Return the values of all processes as a list, or joined along an axis, or in ``out``.
+    """Return the array that a value is, or its blocks along an axis."""
+    return bsp._checked(find, operation, bsp._to_read(operation, x), axis, *nprocs)
+
+
+def _from_all(
+    bsp: GroupState, operation: str, own: Any, axis: int | None, out: Any, targets: Any
+) -> Any:
+    """Take the values of all; return them as a list, or joined along an axis, or in ``out``.
 
     Args:
         bsp: the group.
         operation: the collective.
-        values: by pid.
+        own: the value of this process.
         axis: along which they are joined; None if they are not.
         out: as the program has given it.
         targets: the same as plain arrays; None if there is none.
     """
+    pid, views = bsp._pid, targets is not None
+    own, others = own if views else bsp._values.owned(own), others_of(pid, bsp._nprocs)
+    values: list[Any] = bsp._values.take(bsp, operation, None, others, pid, own, views)
     if axis is None and targets is None:
         return values
     if axis is None:
         fill_all(bsp, operation, targets, values)
         return out
-    try:
-        if targets is None:
-            return blocks.join(operation, values, axis)
-        form = blocks.joined_form(operation, values, axis)
-    except BspError as error:
-        bsp._fail(error)
+    if targets is None:
+        return bsp._checked(blocks.join, operation, values, axis)
+    form = bsp._checked(blocks.joined_form, operation, values, axis)
     check_form(bsp, operation, targets, *form)
     np.concatenate(values, axis, out=targets)
     return out
@@ -615,19 +554,11 @@ def _check_parts(bsp: GroupState, operation: str, parts: Any) -> None:
         )
 
 
-def _by_pid(bsp: GroupState, arrived: dict[int, Message], own: Any, *, views: bool) -> list[Any]:
-    """Return the values that arrived, by source; None where a process sent nothing."""
-    values = [None] * bsp.nprocs
-    for pid, message in arrived.items():
-        values[pid] = unwrap(bsp, message, copy=not views)
-    values[bsp.pid] = own
-    return values
-
-
 def _send_parts(
     bsp: GroupState, operation: str, parts: Any, targets: Sequence[Array] | None
 ) -> Any:
     """Send each process its part; return this process's own. See :func:`_is_copied`."""
+    bsp._check_usable()
     _check_parts(bsp, operation, parts)
     own = parts[bsp.pid]
     own = own_copy(bsp, operation, own) if _is_copied(bsp, own, targets) else own
@@ -653,9 +584,7 @@ def _send_whole_or_pieces(
         The value, and its pieces where it travels in pieces.
     """
     if bsp._nprocs < 3 and stages != 2 and not stays:
-        own = bsp._values.give(bsp, "broadcast", all_others(bsp), x)
-        if own is not None:
-            return own, None
+        return bsp._values.give(bsp, "broadcast", all_others(bsp), x), None
     data, header = pack(bsp, "broadcast", x)
     data = data if stays else copied(data)
     if not _takes_two_stages(bsp, data, stages):
@@ -674,17 +603,6 @@ def _takes_two_stages(bsp: GroupState, data: Any, stages: int | None) -> bool:
         return stages == 2
     nbytes = len(data) if type(data) is bytes else getattr(data, "nbytes", WORD)
     return bsp.machine.two_stages_pay(nbytes, bsp._nprocs)
-
-
-def _receive_value(
-    bsp: GroupState, message: Message, target: Array | None
-) -> tuple[Any, _Pieces | None]:
-    header = header_of(message)
-    if type(header) is not tuple:
-        return unwrap(bsp, message, copy=target is None), None
-    pieces = _Pieces.empty(bsp, target, *header)
-    pieces.flat[piece_of(bsp, bsp.pid, pieces.flat.size)] = unwrap(bsp, message, copy=False)
-    return None, pieces
 
 
 class _Pieces(NamedTuple):
@@ -706,21 +624,17 @@ class _Pieces(NamedTuple):
         return cls("pickle" if pickled else "bytes", flat.shape, flat)
 
     @classmethod
-    def empty(
-        cls,
-        bsp: GroupState,
-        target: Array | None,
-        form: str,
-        shape: tuple[int, ...],
-        code: DtypeCode,
-    ) -> _Pieces:
-        """Make room for what a header announces, in the array of the program if there is one."""
+    def with_own(cls, bsp: GroupState, target: Array | None, own: Piece) -> _Pieces:
+        """Make room for all pieces, in the array of the program if there is one."""
+        form, shape, code = own.header
         dtype = decode_dtype(code)
         if form != "array":
             target = None
         elif target is not None:
             check_form(bsp, "broadcast", target, shape, dtype)
-        return cls(form, shape, room_for(target, shape, dtype))
+        flat = room_for(target, shape, dtype)
+        flat[piece_of(bsp, bsp.pid, flat.size)] = own.elements
+        return cls(form, shape, flat)
 
     def header(self) -> tuple[str, tuple[int, ...], DtypeCode]:
         """Return what the receivers need to know."""

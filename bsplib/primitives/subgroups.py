@@ -11,15 +11,7 @@ from bsplib import call_site
 from bsplib.core.atomics import this_thread
 from bsplib.core.life import CLOSED, OVER, RESTING
 from bsplib.errors import BspError, PartitionError
-from bsplib.primitives.collective_mail import (
-    all_others,
-    others_of,
-    pack,
-    tag_of,
-    take_arrived,
-    unpack,
-    unwrap,
-)
+from bsplib.primitives.collective_mail import all_others, others_of
 from bsplib.primitives.ending import check_nothing_pending, close
 from bsplib.primitives.state import GroupState
 
@@ -90,7 +82,6 @@ def split(bsp: _Group, colour: Any, key: Any = 0) -> _Group | NoGroup:
     """
     bsp._check_usable()
     _check_colour(bsp, colour)
-    bsp._values.begin()
     try:
         choices = _exchange_choices(bsp, (colour, key))
         colours = list(dict.fromkeys(other for other, _ in choices if other is not None))
@@ -117,18 +108,16 @@ def _exchange_choices(bsp: GroupState, own: tuple[Any, Any]) -> list[tuple[Any, 
     partition they would wait for that sync.
     """
     queue, fetch = bsp._engine.queue, bsp._port.fetch
-    data, header = pack(bsp, "split", own)
-    bsp._values.send_all(bsp, all_others(bsp), data, tag_of("split", header))
+    own = bsp._values.give(bsp, "split", all_others(bsp), own)
     lasting = min(queue.lasting, len(queue))
     unread = queue.take_left(fetch)
     bsp.sync()
-    arrived = take_arrived(bsp, "split", others_of(bsp.pid, bsp.nprocs))
-    choices = {pid: unwrap(bsp, message) for pid, message in arrived.items()}
+    others = others_of(bsp.pid, bsp.nprocs)
+    choices: list[Any] = bsp._values.take(bsp, "split", None, others, bsp.pid, own, False)
     sent = queue.take_left(fetch)
     queue.fill(unread + sent)
     queue.lasting = lasting + len(sent)
-    choices[bsp.pid] = unpack(bsp, data, pickled=True)
-    return [choices[pid] for pid in range(bsp.nprocs)]
+    return choices
 
 
 def done(bsp: GroupState) -> None:
@@ -205,10 +194,7 @@ def _rest(bsp: GroupState, sub: GroupState) -> None:
 
 def _opened(bsp: _Group, index: int, pids: Sequence[int]) -> tuple[Any, ...]:
     """Return what a sub-group is made of: its connection to its processes, and its records."""
-    try:
-        port = bsp._port.split(bsp._partitions, index, pids)
-    except BspError as error:
-        bsp._fail(error)
+    port = bsp._checked(bsp._port.split, bsp._partitions, index, pids)
     recording, engine = bsp._recording, bsp._engine
     if recording is not None:
         recording = recording.of_subgroup(engine, port, bsp._partitions, index)
