@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from bsplib import call_site
 from bsplib.errors import SyncMismatchError
@@ -74,30 +74,55 @@ def from_stack(pid: int, superstep: int, stack: Stack, *, waits: bool = False) -
 # Processes are named here by their pids in the whole run.
 
 
-ENDED_BY_OBLSYNC = "has ended this superstep by oblsync"
-ENDED_BY_SYNC = "has ended this superstep by sync or the end of main"
-"""What a process has done that another one waits for in vain."""
+class Standing(Protocol):
+    """What a process knows of the others of its group, of which it waits for one."""
+
+    @property
+    def pid(self) -> int:
+        """This process, in the group."""
+
+    @property
+    def members(self) -> Members:
+        """The processes of the group."""
+
+    @property
+    def parent(self) -> Standing | None:
+        """The group of which this is a sub-group; None for the root group."""
+
+    def has_left(self, pid: int) -> bool:
+        """Tell whether a process, by its pid in this group, has left it."""
+
+    def has_ended(self, process: int, *ways: str) -> bool:
+        """Tell whether a process, by its pid in the whole run, has ended the present superstep.
+
+        Args:
+            process: it has come to the end of the superstep in which this process is.
+            ways: of ``sync`` and ``oblsync``; one of them is enough.
+        """
 
 
-def has_left(members: Sequence[int]) -> str:
-    """Return text for errors: a process has left a sub-group."""
-    return f"has left the sub-group of {named(members)}"
-
-
-def is_outside(members: Sequence[int]) -> str:
-    """Return text for errors: a process of a sub-group is at a sync of a group that contains it."""
-    return f"is at a sync outside the sub-group of {named(members)}"
-
-
-def waits_in_vain(operation: str, waiting: int, absent: int, why: str) -> SyncMismatchError:
-    """Return the error of a process that waits for another one that will not come.
+def waits_in_vain(group: Standing, operation: str, pid: int) -> SyncMismatchError | None:
+    """Return the error of waiting for a process that will not come; None if it may come.
 
     Args:
+        group: in which this process waits.
         operation: in which it waits: ``sync`` or ``oblsync``.
-        waiting: the process that waits.
-        absent: the process that it waits for.
-        why: what that process has done instead, by one of the texts above.
+        pid: the other process, in the group.
     """
+    absent, below, above = group.members[pid], group, group.parent
+    if operation == "sync" and group.has_ended(absent, "oblsync"):
+        why = "has ended this superstep by oblsync"
+    elif operation == "oblsync" and group.has_ended(absent, "sync"):
+        why = "has ended this superstep by sync or the end of main"
+    elif group.has_left(pid):
+        why = f"has left the sub-group of {named(group.members)}"
+    else:
+        while above is not None and not above.has_ended(absent, "sync", "oblsync"):
+            below, above = above, above.parent
+        if above is None:
+            return None
+        why = f"is at a sync outside the sub-group of {named(below.members)}"
+    waiting = group.members[group.pid]
     return SyncMismatchError(
         f"{operation}: process {waiting} waits for process {absent}, which {why}"
     )

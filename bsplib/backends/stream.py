@@ -11,7 +11,7 @@ import itertools
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from multiprocessing.connection import wait
 from typing import Any, NamedTuple, Protocol
@@ -30,22 +30,15 @@ from bsplib.backends.base import (
 )
 from bsplib.backends.launching import Death, Ended, OpenPort, Tell
 from bsplib.backends.members import (
-    ENDED_BY_OBLSYNC,
-    ENDED_BY_SYNC,
     Members,
     Whereabouts,
     are_apart,
     as_members,
-    has_left,
-    is_outside,
     waits_in_vain,
 )
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.outcomes import StoppedProcess
 from bsplib.backends.sent import SentMeeting
-
-KINDS = ("sync", "oblsync")
-"""Ways in which a superstep ends."""
 
 Key = tuple[tuple[int, int], ...]
 """Number and sub-group of each partition that led to a group; empty for the root group."""
@@ -100,7 +93,8 @@ class Mail:
         self.came = threading.Condition()
         self.posts: dict[tuple[Key, str, int], dict[int, Letter]] = defaultdict(dict)
         """By group, kind and number: letters by the pid of their sender in the root group."""
-        self._latest: dict[tuple[Key, str, int], int] = defaultdict(lambda: -1)
+        self.latest: dict[tuple[Key, str, int], int] = defaultdict(lambda: -1)
+        """The superstep of the last letter, by group, kind and pid in the root group."""
         self.left: set[tuple[Key, int]] = set()
         """(group, pid in the root group) where that process has left that group."""
         self.left_over: list[LeftGroup] = []
@@ -115,10 +109,6 @@ class Mail:
         """Send a letter to a process; nothing happens where it has ended."""
         with contextlib.suppress(OSError):
             self._others[pid].send(letter)
-
-    def has_ended(self, key: Key, pid: int, superstep: int, kinds: Sequence[str] = KINDS) -> bool:
-        """Tell whether a process has ended a superstep of a group in one of some ways."""
-        return max(self._latest[key, kind, pid] for kind in kinds) >= superstep
 
     def wait(self, ready: Callable[[], bool], suspect: Callable[[], None]) -> None:
         """Wait for letters until ``ready``; ``suspect`` raises if that can never happen."""
@@ -153,7 +143,7 @@ class Mail:
             self.left.add((letter.key, pid))
         else:
             self.posts[letter.key, letter.kind, letter.number][pid] = letter
-            self._latest[letter.key, letter.kind, pid] = letter.superstep
+            self.latest[letter.key, letter.kind, pid] = letter.superstep
 
 
 class StreamPort(Port):
@@ -171,7 +161,7 @@ class StreamPort(Port):
         self.released = 0
         self._mail = mail
         self._key = key
-        self._parent = parent
+        self.parent = parent
         self._others = [other for other in range(self.nprocs) if other != pid]
         self._superstep = 0
         self._exchanges = 0
@@ -217,7 +207,12 @@ class StreamPort(Port):
         own = flags, stamp, bool(entries)
         self._send_all("sync", number, {pid: (*own, entries.get(pid)) for pid in self._others})
         letters = self._mail.posts[self._key, "sync", number]
-        self._mail.wait(lambda: len(letters) == len(self._others), lambda: self._suspect(letters))
+
+        def suspect() -> None:
+            self._collector.read_late()
+            self._suspect("sync", [x for x in self._others if self.members[x] not in letters])
+
+        self._mail.wait(lambda: len(letters) == len(self._others), suspect)
         del self._mail.posts[self._key, "sync", number]
         self._look_at_late()
         came = {pid: self._checked(pid, letters[self.members[pid]]) for pid in self._others}
@@ -236,33 +231,19 @@ class StreamPort(Port):
             raise are_apart(self.members[pid], self.members[self.pid])
         return self._open(pid, letter)
 
-    def _suspect(self, letters: Collection[int]) -> None:
-        self._collector.read_late()
-        for pid in self._others:
-            if self.members[pid] not in letters:
-                why = self._why_absent(pid)
-                if self._has_ended(pid, "oblsync"):
-                    why = ENDED_BY_OBLSYNC
-                self._raise_if(why, "sync", pid)
+    def _suspect(self, operation: str, missing: Iterable[int]) -> None:
+        for pid in missing:
+            if (error := waits_in_vain(self, operation, pid)) is not None:
+                raise error
 
-    def _why_absent(self, pid: int) -> str:
-        """Return why a process cannot come to the end of this superstep; empty if it can."""
-        root, port = self.members[pid], self
-        if (self._key, root) in self._mail.left:
-            return has_left(self.members)
-        while port._parent is not None:
-            above = port._parent
-            if self._mail.has_ended(above._key, root, above._superstep):
-                return is_outside(port.members)
-            port = above
-        return ""
+    def has_left(self, pid: int) -> bool:
+        """See :meth:`Standing.has_left`; a letter has said so."""
+        return (self._key, self.members[pid]) in self._mail.left
 
-    def _has_ended(self, pid: int, kind: str) -> bool:
-        return self._mail.has_ended(self._key, self.members[pid], self._superstep, [kind])
-
-    def _raise_if(self, why: str, operation: str, pid: int) -> None:
-        if why:
-            raise waits_in_vain(operation, self.members[self.pid], self.members[pid], why)
+    def has_ended(self, process: int, *ways: str) -> bool:
+        """See :meth:`Standing.has_ended`; a letter of the superstep has come."""
+        latest = self._mail.latest
+        return max(latest[self._key, way, process] for way in ways) >= self._superstep
 
     def end_superstep(self) -> None:
         self._superstep += 1
@@ -297,11 +278,7 @@ class StreamPort(Port):
 
         def suspect() -> None:
             self._collector.read_late()
-            for pid in pids:
-                why = self._why_absent(pid)
-                if self._has_ended(pid, "sync"):
-                    why = ENDED_BY_SYNC
-                self._raise_if(why, "oblsync", pid)
+            self._suspect("oblsync", pids)
 
         self._mail.wait(lambda: not roots.isdisjoint(letters), suspect)
 
@@ -323,7 +300,7 @@ class StreamPort(Port):
         return StreamPort(self._mail, pids.index(self.pid), members, key, self)
 
     def close(self) -> None:
-        if self._parent is not None:
+        if self.parent is not None:
             self._send_all("left", 0, dict.fromkeys(self._others))
             if not self.try_to_release():
                 self._mail.left_over.append(self)

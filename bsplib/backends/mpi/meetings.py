@@ -117,7 +117,10 @@ class Oblivious:
         has_sent = not (sends and sends.forget_sent())  # then it may take longer naps
         self._link.wait(
             lambda: not ranks.isdisjoint(came),
-            lambda: self.absence.suspect_at_oblsync(pids, came),
+            # None is absent where one of them has come just now.
+            lambda: self.absence.suspect(
+                "oblsync", lambda: ranks if ranks.isdisjoint(came) else ()
+            ),
             lambda: self.absence.ask(ranks),
             for_heads=has_sent,
         )
@@ -210,10 +213,14 @@ class Meetings:
     def _await(self, posts: dict[int, Post]) -> None:
         """Wait for the posts of a meeting."""
         ranks, nothers = self._membership.ranks, len(self._membership.others)
+
+        def missing() -> list[int]:
+            return [rank for rank in ranks if rank not in posts]
+
         self._link.wait(
             lambda: len(posts) == nothers,
-            lambda: self._absence.suspect_at_sync(posts),
-            lambda: self._absence.ask(rank for rank in ranks if rank not in posts),
+            lambda: self._absence.suspect("sync", missing),
+            lambda: self._absence.ask(missing()),
             for_heads=True,
         )
 
@@ -300,9 +307,7 @@ class MeetingsOfMany(Meetings):
         rank, came = membership.members[pid], self._inbox.rounds
 
         def suspect() -> None:
-            self._oblivious.collector.read_late()
-            if (number, round_number) not in came:
-                self._absence.suspect_one(pid)
+            self._absence.suspect("sync", lambda: [] if (number, round_number) in came else [rank])
 
         def ask() -> None:
             self._absence.ask([rank])

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
-from bsplib.backends.members import (
-    ENDED_BY_OBLSYNC,
-    ENDED_BY_SYNC,
-    Members,
-    has_left,
-    is_outside,
-    waits_in_vain,
-)
+from bsplib.backends.members import Members, waits_in_vain
 from bsplib.backends.mpi import heads
-from bsplib.backends.mpi.heads import HERE, MEET, OBLIVIOUS
+from bsplib.backends.mpi.heads import HERE
 from bsplib.backends.mpi.link import Link
 from bsplib.backends.mpi.transport import HEADS, Inbox
 
@@ -52,6 +45,14 @@ class Membership:
         """Return the pid of a rank in the group."""
         return self.members.index(rank)
 
+    def has_left(self, pid: int) -> bool:
+        """See :meth:`Standing.has_left`; a process has said so."""
+        return self.members[pid] in self.inbox.left
+
+    def has_ended(self, process: int, *ways: str) -> bool:
+        """See :meth:`Standing.has_ended`; a post of the superstep has come."""
+        return max(self.inbox.latest[way].get(process, -1) for way in ways) >= self.superstep
+
 
 # -- whether a process waits in vain for another one of its group ---------------------------------
 # PROTOCOL.md, section *Waiting in vain*, says what each of them can know.
@@ -68,63 +69,20 @@ class Absence:
     def __init__(self, membership: Membership, read_late: Callable[[], object]) -> None:
         self._membership = membership
         self._link = membership.link
-        self._inbox = membership.inbox
         self._read_late = read_late
 
-    def suspect_at_sync(self, came: Collection[int]) -> None:
-        """Raise if a process will never come to the meeting for which this one waits.
+    def suspect(self, operation: str, missing: Callable[[], Iterable[int]]) -> None:
+        """Raise if this process waits in vain.
 
         Args:
-            came: ranks that have come.
+            operation: ``sync`` or ``oblsync``.
+            missing: returns the ranks of which one must not be absent, once late posts are read.
         """
         self._read_late()
-        membership = self._membership
-        for pid, rank in zip(membership.others, membership.ranks, strict=True):
-            if rank not in came:
-                self.suspect_one(pid)
-
-    def suspect_one(self, pid: int) -> None:
-        """Raise if one process will never come to a meeting, after late posts have been read."""
-        rank = self._membership.members[pid]
-        why = self._why_absent(rank)
-        if self._inbox.latest(OBLIVIOUS, rank) >= self._membership.superstep:
-            why = ENDED_BY_OBLSYNC
-        self._raise_if(why, "sync", pid)
-
-    def suspect_at_oblsync(self, pids: Sequence[int], came: Collection[int]) -> None:
-        """Raise if one of some processes, of which none has come, never ends the superstep.
-
-        Args:
-            pids: the processes.
-            came: ranks that have come.
-        """
-        self._read_late()
-        ranks = [self._membership.members[pid] for pid in pids]
-        if any(rank in came for rank in ranks):  # it has come just now
-            return
-        for pid, rank in zip(pids, ranks, strict=True):
-            why = self._why_absent(rank)
-            if self._inbox.latest(MEET, rank) >= self._membership.superstep:
-                why = ENDED_BY_SYNC
-            self._raise_if(why, "oblsync", pid)
-
-    def _why_absent(self, rank: int) -> str:
-        """Return why a process cannot come to the end of this superstep; empty if it can."""
-        membership = self._membership
-        if rank in self._inbox.left:
-            return has_left(membership.members)
-        while membership.parent is not None:
-            above = membership.parent
-            inbox = above.inbox
-            if max(inbox.latest(MEET, rank), inbox.latest(OBLIVIOUS, rank)) >= above.superstep:
-                return is_outside(membership.members)
-            membership = above
-        return ""
-
-    def _raise_if(self, why: str, operation: str, pid: int) -> None:
-        if why:
-            members = self._membership.members
-            raise waits_in_vain(operation, members[self._membership.pid], members[pid], why)
+        for rank in missing():
+            pid = self._membership.pid_of(rank)
+            if (error := waits_in_vain(self._membership, operation, pid)) is not None:
+                raise error
 
     def ask(self, ranks: Iterable[int]) -> None:
         """Ask processes whether they have left the group."""

@@ -247,12 +247,13 @@ class Inbox:
         """Ranks that have said that they have left the group."""
         self.passed = 0
         """Oblivious supersteps that this process has ended: what still comes for them is late."""
-        self._latest: tuple[dict[int, int], dict[int, int]] = {}, {}
+        self.latest: dict[str, dict[int, int]] = {"sync": {}, "oblsync": {}}
 
     def take(self, post: Post) -> bool:
         """Keep a post; return whether it is a late one."""
         head, source = post.head, post.source
-        self._latest[head.kind == OBLIVIOUS][source] = head.superstep
+        way = "oblsync" if head.kind == OBLIVIOUS else "sync"
+        self.latest[way][source] = head.superstep
         if head.kind == OBLIVIOUS:
             self.oblivious[head.number][source] = post
             return head.number < self.passed
@@ -261,7 +262,3 @@ class Inbox:
         elif head.kind == ROUND:
             self.rounds[head.number, head.messages] = post
         return False
-
-    def latest(self, kind: int, rank: int) -> int:
-        """Return the last superstep that a process has ended in a way, so far as known; or -1."""
-        return self._latest[kind].get(rank, -1)

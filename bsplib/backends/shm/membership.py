@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from bsplib.backends.members import Members, as_members, has_left, is_outside
+from bsplib.backends.members import Members, as_members, waits_in_vain
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
     BEFORE,
@@ -51,8 +51,8 @@ class Membership:
         self.context = context
         self.pid = pid
         self.nprocs = nprocs = len(above)
-        self.roots: Members = as_members(
-            above if parent is None else [parent.roots[each] for each in above]
+        self.members: Members = as_members(
+            above if parent is None else [parent.members[each] for each in above]
         )
         self.others = [other for other in range(nprocs) if other != pid]
         self.meeting: Meeting = Meeting()
@@ -65,7 +65,7 @@ class Membership:
         """Number of the first partition of this run, and of that after the last one to which this
         process has come."""
         self._control = context.control
-        self._parent = parent
+        self.parent = parent
         self._above = above
         self._ordinal = ordinal = ordinal + (parent._first_partition if parent else 0)
         self._key = ROOT_KEY + 4 * context.runs
@@ -96,8 +96,8 @@ class Membership:
         """
         if self.block:
             return
-        if self._parent is not None:
-            self._parent.enter()
+        if self.parent is not None:
+            self.parent.enter()
             self._wait_for_block()
         self.block = self._blocks[self.pid] = self._take_block()
         self._store_closed()
@@ -118,11 +118,11 @@ class Membership:
 
     def may_be_given_back(self) -> bool:
         """Tell whether this process has a control block to give back when all have left."""
-        return self.block != 0 and self._parent is not None
+        return self.block != 0 and self.parent is not None
 
     def root(self, pid: int) -> int:
         """Return the pid of a process in the root group."""
-        return self.roots[pid]
+        return self.members[pid]
 
     # -- control blocks -------------------------------------------------------------------------
 
@@ -160,13 +160,13 @@ class Membership:
         """Clear a free control block of this process, of which there is one, and label it."""
         start = self.context.start_of(self.context.pid)
         labels = self._control[start : start + BLOCKS].tolist()
-        number = 0 if self._parent is None else labels.index(0)
+        number = 0 if self.parent is None else labels.index(0)
         block = start + FIRST_BLOCK + number * BLOCK_WORDS
-        if self._parent is not None:  # that of the root group was reserved before the start
+        if self.parent is not None:  # that of the root group was reserved before the start
             self.context.segment.reserve(block * WORD, BLOCK_WORDS * WORD)
         self._control[block : block + BLOCK_WORDS] = memoryview(bytes(BLOCK_WORDS * WORD)).cast("Q")
         self.context.fences.order()  # release: the cleared control block, before its label
-        if self._parent is None:
+        if self.parent is None:
             self._control[start + BEFORE] = 0
         self._control[start + number] = self._key
         return block
@@ -189,9 +189,9 @@ class Membership:
     def leave(self) -> None:
         """Tell the others that this process will not look at their control blocks again."""
         self.closed = True
-        if self._parent is not None:
-            self._parent.open_inside.remove(self._ordinal)
-            self._parent._store_closed()
+        if self.parent is not None:
+            self.parent.open_inside.remove(self._ordinal)
+            self.parent._store_closed()
             self.context.waiting.waiter.posted()
 
     def _store_closed(self) -> None:
@@ -206,7 +206,7 @@ class Membership:
 
     def has_left(self, pid: int) -> bool:
         """Tell whether a process will never again look at this group's control blocks."""
-        parent = self._parent
+        parent = self.parent
         if parent is None:
             return False
         above = self._above[pid]
@@ -221,22 +221,20 @@ class Membership:
         self.context.fences.order()  # acquire: CLOSED, before memory is used again
         return left
 
-    def why_absent(self, pid: int) -> str | None:
-        """Return why a process will not come to a sync of this group; None if it may come."""
-        if self.has_left(pid):
-            return has_left(self.roots)
-        members, parent = self, self._parent
-        while parent is not None:
-            pid = members._above[pid]
-            if parent.ended(pid) >= parent.superstep:
-                return is_outside(members.roots)
-            members, parent = parent, parent._parent
-        return None
+    def suspect(self, operation: str, pid: int, arrived: Callable[[], object]) -> None:
+        """Raise if this process waits for another one in vain, which has not ``arrived``."""
+        error = waits_in_vain(self, operation, pid)
+        self.context.fences.order()  # acquire: its absence, before its post
+        if error is not None and not arrived():  # it may have come, and continued, just now
+            raise error
 
-    def ended(self, pid: int) -> int:
-        """Return the latest superstep of this group to whose end a process has come."""
-        block = self.find(pid)
+    def has_ended(self, process: int, *ways: str) -> bool:
+        """See :meth:`Standing.has_ended`."""
+        control, block = self._control, self.find(self.members.index(process))
         if not block:
-            return 0
-        cells = max(self._control[block + cell] for cell in CELLS)
-        return max(cells >> SUPERSTEP_SHIFT, self._control[block + LATEST])
+            return False
+        ended = {
+            "sync": max(control[block + cell] for cell in CELLS) >> SUPERSTEP_SHIFT,
+            "oblsync": control[block + LATEST],
+        }
+        return max(ended[way] for way in ways) >= self.superstep

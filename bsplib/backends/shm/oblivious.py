@@ -11,10 +11,10 @@ group. The entries follow it, and bytes are counted from its beginning.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from struct import Struct
 
 from bsplib.backends.base import AFTER_ALL, Sent
-from bsplib.backends.members import ENDED_BY_SYNC, waits_in_vain
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.shm.control import CONSUMED, LATEST, POSTED, RING, RING_START
 from bsplib.backends.shm.membership import Membership
@@ -30,7 +30,7 @@ class Oblivious:
     def __init__(self, members: Membership) -> None:
         self._members = members
         self._control = members.context.control
-        self.collector = Collector(members.roots, members.pid, self)
+        self.collector = Collector(members.members, members.pid, self)
         self.latest = 0
         """The last superstep of the group that this process has ended by oblsync."""
 
@@ -87,10 +87,6 @@ class Oblivious:
         self._members.context.fences.order()  # acquire: CONSUMED, before memory is used again
         return least
 
-    def is_ahead(self, pid: int) -> bool:
-        """Tell whether a process has ended more supersteps by oblsync than this one."""
-        return self._has_posted(pid, self.collector.ended)
-
     def _consume(self, number: int) -> None:
         self._members.context.fences.order()  # release: what was read, before CONSUMED
         self._control[self._members.block + CONSUMED] = number
@@ -118,13 +114,7 @@ class Oblivious:
         def suspect() -> None:
             self.read_everything()
             for pid in pids:
-                why = members.why_absent(pid)
-                if members.ended(pid) >= members.superstep:
-                    why = ENDED_BY_SYNC
-                members.context.fences.order()  # acquire: its absence, before its post
-                if why and not self._has_posted(pid, number):
-                    waiting, absent = members.root(members.pid), members.root(pid)
-                    raise waits_in_vain("oblsync", waiting, absent, why)
+                members.suspect("oblsync", pid, partial(self._has_posted, pid, number))
 
         members.context.wait(
             lambda: any(self._has_posted(pid, number) for pid in pids),

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Arrived, Buffer, Handle, Port, Sent
-from bsplib.backends.members import ENDED_BY_OBLSYNC, are_apart, waits_in_vain
+from bsplib.backends.members import are_apart
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, DELIVERED, WORD
 from bsplib.backends.shm.membership import Membership
@@ -44,7 +44,7 @@ class ShmPort(Port):
         self._has_entered = False  # the control block may be there: a sub-group enters its parents
         self._oblivious = self.OBLIVIOUS(members)
         self._leases = Leases(context.heap, context.segment, members, self._oblivious)
-        super().__init__(members.pid, members.roots, meeting, self._leases)
+        super().__init__(members.pid, members.members, meeting, self._leases)
         self.meeting.leases = self._leases.leases
         self._left_over = self.meeting.left_over = context.left_over
 
@@ -128,12 +128,7 @@ class ShmPort(Port):
 
         def suspect() -> None:
             self._oblivious.read_everything()
-            why = members.why_absent(pid)
-            if self._oblivious.is_ahead(pid):
-                why = ENDED_BY_OBLSYNC
-            self._context.fences.order()  # acquire: its absence, before its post
-            if why and not arrived():  # it may have come, and continued, since the last look
-                raise waits_in_vain("sync", members.root(members.pid), members.root(pid), why)
+            members.suspect("sync", pid, arrived)
 
         self._context.wait(arrived, [members.root(pid)], suspect)
 
