@@ -76,7 +76,7 @@ def _deliver_sent(bsp: GroupState, arrived: Iterable[Arrived]) -> None:
     spans = [(source, address_of(sent), address_of(sent) + len(sent)) for source, sent in memory]
     incoming = [(source, entries_between(at, stop)) for source, at, stop in spans]
     if bsp._checking is not None:
-        bsp._checking.compare(bsp._engine, incoming)
+        bsp._checking.compare(incoming)
     for source, entries in incoming:
         check_arrivals(bsp._registry, source, entries, bsp._supersteps.data_of)
     for span in spans:

@@ -21,7 +21,6 @@ registration they were named.
 from __future__ import annotations
 
 import enum
-import functools
 from collections.abc import Callable, Iterable, Iterator
 from math import gcd
 from typing import Any, NamedTuple, NoReturn
@@ -31,12 +30,11 @@ from numpy.typing import NDArray
 
 from bsplib import call_site
 from bsplib.backends.base import Port
-from bsplib.backends.members import Members
 from bsplib.core.engine import Engine
 from bsplib.core.entries import Entry
 from bsplib.core.kinds import ASK, STAGED_ASK
 from bsplib.errors import BspError, OverlapError
-from bsplib.transfers.delivery import Data, check_arrivals, parts_of
+from bsplib.transfers.delivery import check_arrivals, parts_of
 from bsplib.transfers.descriptions import CallSite, Named, Selected, Single, is_put, unpacked
 from bsplib.transfers.guard import access_of
 from bsplib.transfers.held_arrays import refresh_variables
@@ -67,6 +65,7 @@ class Checking:
         self._watch = watch
         self._registry = registry
         self._port = port
+        self._process = port.members[port.pid]
         self._data_of = data_of
         self._fail_for_good = fail_for_good
 
@@ -80,29 +79,125 @@ class Checking:
     def finish(self, engine: Engine) -> None:
         """Report arrays of transfers that were changed, and warn of messages that were not read."""
         self._watch.verify()
-        members = self._port.members
         queue = engine.queue
         lost = queue.messages[queue.next : len(queue.messages) - queue.lasting]
-        unread = [members[source] for source, *_ in lost]
+        unread = [self._port.members[source] for source, *_ in lost]
         if unread:
-            self._watch.warn_of_unread(unread, members[engine.pid])
+            self._watch.warn_of_unread(unread, self._process)
 
     def arrived(self, engine: Engine) -> None:
         """Report transfers that overlap."""
-        self.compare(
-            engine,
-            [(source, engine.arrivals.entries_of(source)) for source in range(engine.nprocs)],
-        )
+        self.compare([(pid, engine.arrivals.entries_of(pid)) for pid in range(engine.nprocs)])
 
-    def compare(self, engine: Engine, incoming: Iterable[tuple[int, list[Entry]]]) -> None:
-        """Compare what all transfers of a superstep do to the memory of this process."""
-        check_overlaps(
-            [*incoming], self._watch, self._registry, self._data_of, self._port.members, engine.pid
-        )
+    def compare(self, incoming: Iterable[tuple[int, list[Entry]]]) -> None:
+        """Compare all that the transfers of a superstep do to the memory of this process.
+
+        Args:
+            incoming: entries of all processes for this one, its own included, by source.
+
+        Raises:
+            OverlapError: two of them exclude each other, or this process has changed what
+                another one reads or writes at any time in the superstep.
+            BoundsError: a put leaves its array, which is found only here in an oblivious
+                superstep.
+        """
+        for source, entries in incoming:
+            check_arrivals(self._registry, source, entries, self._data_of)
+        transfers = [
+            self._transfer_of(source, entry)
+            for source, entries in incoming
+            for entry in entries
+            if is_put(entry[0]) or entry[0] in (ASK, STAGED_ASK)
+        ]
+        if transfers:
+            refresh_variables()
+        for transfer in transfers:
+            registration = self._registry.at(transfer.what.slot)
+            self._watch.warn_if_lost(registration, self._process, transfer.words())
+        transfers.sort(key=lambda transfer: transfer.is_get)  # puts are named first in a report
+        calls = [self._call(transfer) for transfer in transfers]
+        for array, (operation, line) in self._watch.take():
+            use, what = _HERE[operation]
+            calls.append(_Call(use, _words(what, self._process, line), array, None))
+        for group in _overlap_candidates(calls):
+            _compare(group)
+        for transfer in reversed(transfers):  # what is got has been read
+            self._check_unchanged(transfer)
+            self._check_unread(transfer)
 
     def delivered(self) -> None:
         """Begin to watch the next superstep."""
         self._watch.begin(self._registry)
+
+    # -- the elements of this process's arrays that transfers name ---------------------------------
+
+    def _transfer_of(self, source: int, entry: Entry) -> _Transfer:
+        """Return the transfer that an entry of a process describes."""
+        kind, _, _, description, indices, *_ = entry
+        what, site = unpacked(description)
+        where = parts_of(indices, self._data_of(source, entry))[0] if indices else None
+        process = self._port.members[source]
+        return _Transfer(what, where, process, site or ("", ""), not is_put(kind))
+
+    def _call(self, transfer: _Transfer) -> _Call:
+        """Return a transfer as a use of the memory of this process."""
+        owner = self._registry.at(transfer.what.slot).handle
+        return _Call(transfer.use(), transfer.words(), *self._part(transfer), owner)
+
+    def _check_unchanged(self, transfer: _Transfer) -> None:
+        """Raise if this process has changed what an hp-transfer names in its arrays."""
+        operation, _ = transfer.site
+        before = self._watch.before(transfer.what.slot) if operation in _AT_ANY_TIME else None
+        if before is None:
+            return
+        now, then = (
+            part if elements is None else part.flat[elements]
+            for part, elements in (self._part(transfer), self._part(transfer, before))
+        )
+        if now.tobytes() != then.tobytes():
+            raise OverlapError(
+                f"process {self._process} has changed the {_AT_ANY_TIME[operation]} of "
+                f"{transfer.words()} in the superstep that ends at {call_site.line()}"
+            )
+
+    def _check_unread(self, transfer: _Transfer) -> None:
+        """Warn if a put of another process overwrites what this one has written for nobody."""
+        owner = self._registry.at(transfer.what.slot).handle
+        access = access_of(owner)
+        if access is None or (transfer.process == self._process and not transfer.is_get):
+            return
+        part, elements = self._part(transfer)
+        where = ... if elements is None else np.unravel_index(elements, part.shape)
+        if transfer.is_get or transfer.use() == _Use.COMBINE:
+            access.check_read(part, where)
+            return
+        name = call_site.name_of(owner)
+        what = f"{repr(name) if name else 'an array'} of process {self._process}"
+        self._watch.warn_of_overwritten(what, access.unread(part, where), transfer.words())
+
+    def _part(
+        self, transfer: _Transfer, array: Array | None = None
+    ) -> tuple[Array, NDArray[np.int64] | None]:
+        """Return a part of an array, and which elements of it a transfer names; None for all.
+
+        Args:
+            transfer: the transfer.
+            array: a copy of its array in place of that.
+        """
+        what = transfer.what
+        array = self._registry.at(what.slot).array if array is None else array
+        assert array is not None  # the sender has checked
+        if isinstance(what, Selected):
+            index = from_wire(what.selection)
+            return array[index if Ellipsis in index else (*index, Ellipsis)], None
+        dense = array.flags.c_contiguous
+        line = array.reshape(-1) if dense else array
+        if isinstance(what, Single):
+            return line, transfer.indices
+        stop = what.first + what.count
+        if dense:
+            return line[what.first : stop], None
+        return array, np.arange(what.first, stop)
 
 
 class _Use(enum.IntFlag):
@@ -153,69 +248,6 @@ class _Call(NamedTuple):
     """The registered array to which the part belongs, as the program has it."""
 
 
-def check_overlaps(
-    incoming: list[tuple[int, list[Entry]]],
-    watch: Watch,
-    registry: Registry,
-    data: Data,
-    members: Members,
-    pid: int,
-) -> None:
-    """Compare all that the transfers of a superstep do to the memory of this process.
-
-    Args:
-        incoming: entries of all processes for this one, its own included, by source.
-        watch: what ``check=True`` knows of the arrays of this process.
-        registry: registry of the group.
-        data: returns the data of an entry.
-        members: pids of the group's processes in the root group, by pid.
-        pid: this process.
-
-    Raises:
-        OverlapError: two of them exclude each other, or this process has changed what
-            another one reads or writes at any time in the superstep.
-        BoundsError: a put leaves its array, which is found only here in an oblivious
-            superstep.
-    """
-    for source, entries in incoming:
-        check_arrivals(registry, source, entries, data)
-    named = _Named(registry)
-    transfers = [
-        transfer_of(entry, members[source], functools.partial(data, source))
-        for source, entries in incoming
-        for entry in entries
-        if is_put(entry[0]) or entry[0] in (ASK, STAGED_ASK)
-    ]
-    if transfers:
-        refresh_variables()
-    for transfer in transfers:
-        watch.warn_if_lost(registry.at(transfer.what.slot), members[pid], transfer.words())
-    transfers.sort(key=lambda transfer: transfer.is_get)  # puts are named first in a report
-    calls = [named.call(transfer) for transfer in transfers]
-    for array, (operation, line) in watch.take():
-        use, what = _HERE[operation]
-        calls.append(_Call(use, _words(what, members[pid], line), array, None))
-    for group in _overlap_candidates(calls):
-        _compare(group)
-    for transfer in reversed(transfers):  # what is got has been read
-        _check_unchanged(named, transfer, watch, members[pid])
-        named.check_unread(transfer, watch, members[pid])
-
-
-def _check_unchanged(named: _Named, transfer: _Transfer, watch: Watch, process: int) -> None:
-    """Raise if this process has changed what an hp-transfer names in its arrays."""
-    operation, _ = transfer.site
-    before = watch.before(transfer.what.slot) if operation in _AT_ANY_TIME else None
-    if before is None:
-        return
-    now = named.values(transfer)
-    if now.tobytes() != named.values(transfer, before).tobytes():
-        raise OverlapError(
-            f"process {process} has changed the {_AT_ANY_TIME[operation]} of {transfer.words()} in "
-            f"the superstep that ends at {call_site.line()}"
-        )
-
-
 def _words(operation: str, process: int, line: str) -> str:
     return f"{operation} ({line}, process {process})"
 
@@ -244,72 +276,6 @@ class _Transfer(NamedTuple):
         if isinstance(self.what, Single) and self.what.op is not None:
             return _Use.COMBINE
         return _Use.HP_WRITE if operation == "hpput" else _Use.PUT
-
-
-def transfer_of(entry: Entry, process: int, data: Callable[[Entry], Any]) -> _Transfer:
-    """Return the transfer that an entry describes.
-
-    Args:
-        entry: of a put, or of a get, of a run that is checked.
-        process: that made it, by its pid in the root group.
-        data: returns the data of the entry.
-    """
-    _, _, _, description, indices, *_ = entry
-    what, site = unpacked(description)
-    is_get = not is_put(entry[0])
-    where = parts_of(indices, data(entry))[0] if indices else None
-    return _Transfer(what, where, process, site or ("", ""), is_get)
-
-
-class _Named:
-    """Finds the elements of this process's arrays that transfers name."""
-
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
-
-    def call(self, transfer: _Transfer) -> _Call:
-        """Return a transfer as a use of the memory of this process."""
-        owner = self._registry.at(transfer.what.slot).handle
-        return _Call(transfer.use(), transfer.words(), *self._part(transfer), owner)
-
-    def check_unread(self, transfer: _Transfer, watch: Watch, process: int) -> None:
-        """Warn if a put of another process overwrites what this one has written for nobody."""
-        owner = self._registry.at(transfer.what.slot).handle
-        access = access_of(owner)
-        if access is None or (transfer.process == process and not transfer.is_get):
-            return
-        part, elements = self._part(transfer)
-        where = ... if elements is None else np.unravel_index(elements, part.shape)
-        if transfer.is_get or transfer.use() == _Use.COMBINE:
-            access.check_read(part, where)
-            return
-        name = call_site.name_of(owner)
-        what = f"{repr(name) if name else 'an array'} of process {process}"
-        watch.warn_of_overwritten(what, access.unread(part, where), transfer.words())
-
-    def values(self, transfer: _Transfer, array: Array | None = None) -> Array:
-        """Return the elements that a transfer names in its array, or in a copy of that."""
-        part, elements = self._part(transfer, array)
-        return part if elements is None else part.flat[elements]
-
-    def _part(
-        self, transfer: _Transfer, array: Array | None = None
-    ) -> tuple[Array, NDArray[np.int64] | None]:
-        """Return a part of an array, and which elements of it a transfer names; None for all."""
-        what = transfer.what
-        array = self._registry.at(what.slot).array if array is None else array
-        assert array is not None  # the sender has checked
-        if isinstance(what, Selected):
-            index = from_wire(what.selection)
-            return array[index if Ellipsis in index else (*index, Ellipsis)], None
-        dense = array.flags.c_contiguous
-        line = array.reshape(-1) if dense else array
-        if isinstance(what, Single):
-            return line, transfer.indices
-        stop = what.first + what.count
-        if dense:
-            return line[what.first : stop], None
-        return array, np.arange(what.first, stop)
 
 
 def _overlap_candidates(calls: list[_Call]) -> list[list[_Call]]:
