@@ -410,7 +410,11 @@ class Link:
                 suspect()
 
     def open(self, posts: Iterable[Post]) -> None:
-        """Wait for the bodies of posts, and take them apart."""
+        """Wait for the bodies of posts, take them apart, and start to receive their payloads.
+
+        Args:
+            posts: in the order in which they were sent, as far as they have one sender.
+        """
         missing = [post for post in posts if post.body is None]
         for post in missing:
             self.inflows[post.source].start_bodies(post)
@@ -418,19 +422,10 @@ class Link:
             self.wait(post.has_body)
         for post in posts:
             post.read()
-
-    def start_payloads(self, posts: Iterable[Post]) -> None:
-        """Start to receive the payloads of posts that are open.
-
-        Args:
-            posts: in the order in which they were sent, as far as they have one sender.
-        """
-        for post in posts:
-            inflow = self.inflows[post.source]
-            earlier = inflow.before(post)
-            if earlier:
-                self.open(earlier)
-            inflow.start_payloads(post)
+            if post.payloads:
+                inflow = self.inflows[post.source]
+                self.open(inflow.before(post))
+                inflow.start_payloads(post)
 
 
 # -- after a failed run: all that ranks have sent each other is received, and nobody keeps it -----

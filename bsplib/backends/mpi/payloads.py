@@ -32,7 +32,6 @@ class Payloads:
         self._here: dict[tuple[int, int], Payload] = {}
         """Payloads of this superstep, by sender and number."""
         self._here_before: dict[tuple[int, int], Payload] = {}
-        self._not_started: list[Post] = []
         """Open posts whose payloads are not being received yet."""
 
     # -- to others --------------------------------------------------------------------------
@@ -63,7 +62,6 @@ class Payloads:
         self._link.open(posts)
         for post in posts:
             if post.payloads:
-                self._not_started.append(post)
                 pid = self._membership.pid_of(post.source)
                 for number, payload in enumerate(post.payloads, post.first):
                     self._here[pid, number] = payload
@@ -71,24 +69,15 @@ class Payloads:
     def fetch(self, handle: Handle) -> memoryview:
         key = handle[:2]
         payload = self._here[key] if key in self._here else self._here_before[key]
-        if payload.memory is None:
-            self._start()
         if not payload.is_here():
             self._link.wait(payload.is_here)
         assert payload.memory is not None
         return payload.memory.data
 
-    def _start(self) -> None:
-        """Start to receive all payloads of open posts, so that the senders can send together."""
-        posts, self._not_started = self._not_started, []
-        self._link.start_payloads(posts)
-
     # -- the end of a superstep -------------------------------------------------------------
 
     def await_all(self) -> None:
         """Wait for all payloads of this superstep."""
-        if self._not_started:
-            self._start()
         for payload in self._here.values():
             if not payload.is_here():
                 self._link.wait(payload.is_here)
