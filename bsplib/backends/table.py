@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bsplib import call_site
 from bsplib.backends.launching import MOST_SHARING, Backend, Work
+from bsplib.backends.mpi.launcher_environment import drop_output, may_share_memory, own_seat
 from bsplib.errors import BspError, ProcessRangeError, StartError, UsageError
 
 if TYPE_CHECKING:
@@ -121,8 +122,6 @@ def _usual_mpi() -> int:
 
 def own_rank() -> int:
     """Return the number of this process among those that a launcher has started; 0 where none."""
-    from bsplib.backends.mpi.launcher_environment import own_seat  # noqa: PLC0415
-
     if (found := _ranks()) is not None:
         return int(found.rank)
     seat = own_seat()
@@ -147,13 +146,11 @@ def begin(
         UsageError: the processes of that backend are not those of a launcher.
         StartError: there is no launcher here.
     """
-    from bsplib.backends.mpi import launcher_environment  # noqa: PLC0415
-
-    seat = launcher_environment.own_seat()
+    seat = own_seat()
     if seat is not None and seat.size > 1:
         _check_of_launcher(name, seat.size)
         if seat.rank:
-            launcher_environment.drop_output()
+            drop_output()
     elif seat is None and name == "mpi":
         from bsplib.backends.mpi import launch  # noqa: PLC0415
 
@@ -174,8 +171,6 @@ def backend_for(name: str | None, nprocs: int | None) -> str:
         UsageError: the caller asks for other processes than those of the launcher.
         BspError: the processes do not find each other.
     """
-    from bsplib.backends.mpi.launcher_environment import own_seat  # noqa: PLC0415
-
     seat, found = own_seat(), _ranks()
     if found is None and (seat is None or (seat.size == 1 and name != "mpi")):
         return name or DEFAULT
@@ -233,8 +228,6 @@ def run_in_ranks(run: Callable[[], _Value], work: Callable[[], Work]) -> _Value:
 
 def come_to_end() -> None:
     """At the end of a program that a launcher has started: meet the ranks that still run it."""
-    from bsplib.backends.mpi.launcher_environment import own_seat  # noqa: PLC0415
-
     seat = own_seat()
     if seat is not None and seat.size > 1:  # it has made no call, and others may wait for one
         from bsplib.backends.mpi import ranks  # noqa: PLC0415
@@ -257,8 +250,6 @@ def end_by(error: BaseException, show: Callable[[], int]) -> int:
 
 
 def _medium_of_mpi(hosts: int) -> str:
-    from bsplib.backends.mpi.launcher_environment import may_share_memory  # noqa: PLC0415
-
     return "shared memory of ranks of MPI" if hosts == 1 and may_share_memory() else "MPI"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -57,6 +58,11 @@ class Supersteps:
         """Entries that answer the gets of this superstep, by process, in the order of the gets."""
         self.changes = registry.changes
         """The registry's own list of what it will announce at the next global sync."""
+        # Puts that the core does not write: of a place or values that it does not reach, into a
+        # strided view of an array with gaps, and of a place that has a description.
+        self.write_gaps = partial(write_gaps, registry)
+        self.write_strided = partial(write_strided, registry)
+        self.write_placed = partial(write_placed, registry)
         self.staging = port.staging
         """The staged values of this process."""
         self.tag_size: int | None = None
@@ -167,19 +173,6 @@ class Supersteps:
     def write_answer(self, pending: PendingGet) -> None:
         """Write the values of the next get that another process has answered."""
         pending.write(self.data_of(pending.pid, next(self._answers[pending.pid])))
-
-    def write_gaps(self, slot: int, first: int, values: Any) -> None:
-        """Write a put whose place or values the core does not reach."""
-        registration = self._registry.at(slot)
-        write_gaps(registration, first // registration.itemsize, values)
-
-    def write_strided(self, slot: int, description: bytes, values: Any) -> None:
-        """Write a put into a strided view of an array that is not contiguous here."""
-        write_strided(self._registry.at(slot), description, values)
-
-    def write_placed(self, description: bytes, indices: int, data: Any) -> None:
-        """Write a put whose place has a description."""
-        write_placed(self._registry, description, indices, data)
 
     def after_delivery(self, engine: Engine) -> None:
         """End the registrations that have been popped, and let a size of tags take effect."""

@@ -104,7 +104,7 @@ def write_placed(registry: Registry, description: bytes, indices: int, data: Any
     put, _ = unpacked(description)
     registration = registry.at(put.slot)
     if isinstance(put, Contiguous):
-        write_gaps(registration, put.first, data)
+        write_gaps(registry, put.slot, put.first * registration.itemsize, data)
         return
     array = _array(registration)
     if isinstance(put, Selected):
@@ -121,22 +121,24 @@ def parts_of(indices: int, data: Any) -> tuple[NDArray[np.int64], memoryview]:
     return where, memory[index_bytes(indices) :]
 
 
-def write_gaps(registration: Registration, first: int, data: Any) -> None:
-    """Write elements that follow each other into an array that may have gaps."""
-    array = _array(registration)
+def write_gaps(registry: Registry, slot: int, first: int, data: Any) -> None:
+    """Write elements that follow each other, from a byte on, into an array that may have gaps."""
+    array = _array(registry.at(slot))
     values = np.frombuffer(data, array.dtype)
-    line_of(array)[first : first + len(values)] = values
+    start = first // array.itemsize
+    line_of(array)[start : start + len(values)] = values
 
 
-def write_strided(registration: Registration, description: bytes, data: Any) -> None:
+def write_strided(registry: Registry, slot: int, description: bytes, data: Any) -> None:
     """Write elements at regular distances into an array that has gaps.
 
     Args:
-        registration: of the array.
+        registry: registry of the group.
+        slot: of the array.
         description: see :mod:`bsplib.core.known_arrays`.
         data: the bytes of the values.
     """
-    array = _array(registration)
+    array = _array(registry.at(slot))
     first, block, _, *axes = np.frombuffer(description, np.int64).tolist()
     axes += [block // array.itemsize, array.itemsize]
     where = np.array(first)

@@ -289,11 +289,7 @@ class Target:
                 f"{self._operation}: {values.size} values are given for a place of shape "
                 f"{self._shape}, which has no elements"
             )
-        try:
-            fits = np.broadcast_shapes(values.shape, self._shape) == self._shape
-        except (ValueError, RuntimeError):  # it is a RuntimeError where there are many axes
-            fits = False
-        if not fits:
+        if not broadcasts(values.shape, self._shape):
             raise BoundsError(
                 f"{self._operation}: values of shape {values.shape} do not broadcast to the "
                 f"shape {self._shape} of the place; name a part of the array that has their shape"

@@ -54,9 +54,6 @@ def launch(work: Work, options: Options) -> Report:
         processes = keep(options)
         try:
             return processes.run_once(work, options.timeout)
-        except BaseException:
-            processes.stop()
-            raise
         finally:
             processes.close()
 

@@ -29,7 +29,7 @@ from bsplib.backends.shm.control import (
 from bsplib.backends.shm.forking import Forked
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import look
-from bsplib.backends.stacks import Answering, Stack, is_stopped, stacks_of
+from bsplib.backends.stacks import Answering, is_stopped, stacks_of
 from bsplib.core.atomics import full_fence, wake_up
 from bsplib.core.kinds import SUPERSTEP_SHIFT
 from bsplib.core.meeting import Pause
@@ -185,8 +185,7 @@ class Observer:
         """See :meth:`Observed.whereabouts`; the places come from the stacks of the processes."""
         supersteps = [self._superstep_begun(pid) for pid in range(self.nprocs)]
         missing = [pid for pid in range(self.nprocs) if pid not in ended]
-        controls = {pid: self._segment.control_start(pid) // WORD for pid in missing}
-        found = _stacks(self._segment.control, controls)
+        found = stacks_of({pid: self._answering(pid) for pid in missing})
         rows = []
         for pid, superstep in enumerate(supersteps):
             if pid in found:
@@ -196,6 +195,12 @@ class Observer:
             how = "has ended" if pid in ended else how
             rows.append(Whereabouts(pid, superstep, "", how))
         return rows
+
+    def _answering(self, pid: int) -> Answering:
+        """Return where a process writes its stack."""
+        start, control = self._segment.control_start(pid) // WORD, self._segment.control
+        file = control[start + STACK_FILE] - 1
+        return Answering(control[start + OS_PID], file, control[start + THREAD])
 
     def _is_stopped(self, pid: int) -> bool:
         os_pid = self.processes[pid].pid
@@ -216,26 +221,6 @@ class Observer:
         control = self._segment.control
         delivered = control[start + FIRST_BLOCK + DELIVERED] - control[start + BEFORE]
         return max(delivered, 1) - 1  # the barrier is 1 there
-
-
-def _stacks(control: memoryview, starts: Mapping[int, int]) -> dict[int, Stack]:
-    """Ask processes for their stacks.
-
-    Args:
-        control: the control words of the run.
-        starts: index of the first control word of each process to ask, by pid.
-
-    Returns:
-        As :func:`bsplib.backends.stacks.stacks_of`, by pid.
-    """
-    return stacks_of(
-        {
-            pid: Answering(
-                control[start + OS_PID], control[start + STACK_FILE] - 1, control[start + THREAD]
-            )
-            for pid, start in starts.items()
-        }
-    )
 
 
 def received(pipe: Channel) -> bytes:

@@ -72,15 +72,6 @@ class World:
         process: Process | None = self.rounds.current
         return process
 
-    @property
-    def failed(self) -> bool:
-        """Whether a process has failed, so that the others run only up to their next sync."""
-        return self.rounds.is_over
-
-    def fail(self) -> None:
-        """Let the others run only up to their next sync."""
-        self.rounds.is_over = True
-
     def add(self, body: Callable[[Process], None]) -> None:
         """Add a virtual processor that runs ``body``."""
         process = Process(len(self.processes), Clock(self._scale), body, self._hub)
@@ -95,7 +86,7 @@ class World:
 
     def stop(self) -> None:
         """End the run: processes run again only to unwind."""
-        self.fail()
+        self.rounds.is_over = True
         self.rounds.clear()
 
     def wait_for_turn(self, process: Process) -> None:
@@ -108,7 +99,7 @@ class World:
 
     def _run_in_turn(self) -> None:
         self.rounds.run()
-        while self._turns and not self.failed:
+        while self._turns and not self.rounds.is_over:
             self.rounds.wake([heapq.heappop(self._turns)[-1]])
             self.rounds.run()
 
@@ -120,7 +111,7 @@ class World:
         first = self.rounds.current = waiting[0]
         if not first.greenlet:
             first.greenlet.throw()  # it has not begun, and must not begin any more
-        elif self.failed:
+        elif self.rounds.is_over:
             first.greenlet.throw(Stopped)
         else:
             first.greenlet.throw(SyncMismatchError(self._whereabouts()))
