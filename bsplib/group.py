@@ -226,9 +226,7 @@ class Group(GroupState):
 
     # -- the beginning and the end of main ----------------------------------------------
 
-    def _begin(self) -> None:
-        """Begin ``main``: what follows is computation of the program."""
-        ending.begin(self)
+    _begin = ending.begin
 
     def _finish(self, main: CodeType | None = None) -> None:
         """End the last superstep; see :func:`bsplib.primitives.ending.finish`."""

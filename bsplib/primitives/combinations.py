@@ -412,7 +412,7 @@ def _new_recipe(bsp: GroupState, operation: str, op: Any, x: Any) -> tuple[Recip
     """Check what a process contributes; return how it is combined, and its value for that."""
     bsp._check_usable()
     ufunc = _checked_op(bsp, operation, op)
-    fold, shape, form, x = _form_of(bsp, operation, ufunc, bsp._to_read(operation, x))
+    fold, shape, form, x = _form_of(bsp, operation, ufunc, x)
     nbytes, nprocs = x.size * WORD if fold.elementwise else WORD, bsp._nprocs
     in_stages = fold.in_tree and operation != "reduce"
     way = _choose(bsp._terms.machine, nbytes, nprocs, fold.elementwise, in_stages)
@@ -432,11 +432,11 @@ def _form_of(bsp: GroupState, operation: str, op: Any, x: Any) -> tuple[Fold, st
     By the form the engine finds the recipe from now on; it is None where it has to be made anew.
     """
     if not isinstance(op, np.ufunc) or op.signature is not None:
-        return Fold(op, None, False), "any", None, x
+        return Fold(op, None, False), "any", None, bsp._to_read(operation, x)
     scalar = operations.scalar_of(x)
     form = None if scalar is None else type(scalar)
     if scalar is None:
-        x = bsp._as_array(operation, x)
+        x = bsp._as_array(operation, bsp._to_read(operation, x))
         if x.ndim == 0 and x.dtype == object:
             scalar = x.item()  # a Fraction, which Python combines
     if scalar is None:
@@ -486,7 +486,7 @@ def _piece_by_piece(
     bsp: GroupState,
     recipe: Recipe,
     x: Any,
-    sent: list[tuple[Sequence[int], Any]],
+    sent: Sequence[tuple[Sequence[int], Any]],
     own: Any,
     receives: bool,
     target: Array | None,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dis
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from types import CodeType
-from typing import NamedTuple
 
 from bsplib.backends.members import LISTED
 from bsplib.core.kinds import MESSAGE, PLACED, STAGED_MESSAGE, STAGED_PLACED
@@ -76,95 +75,51 @@ def check_nothing_pending(bsp: GroupState, what: str, code: CodeType | None) -> 
         what: ends.
         code: that made the transfers, to name their lines.
     """
-    engine = bsp._engine
+    engine, members = bsp._engine, bsp._port.members
     send_buffer = engine.send_buffer
     collected = send_buffer.holds_inline or send_buffer.holds_more
     if not (collected or engine.gets or engine.has_early):
         return
-    pending, sites = _pending(bsp)
-    text = _pending_transfers(pending, sites, bsp._port.members, code)
-    if text is not None:
-        raise bsp._error(PendingTransferError, f"{what}: {text}; sync before the end")
-
-
-def _pending(bsp: GroupState) -> tuple[dict[int, _Pending], list[CallSite]]:
-    """Return how many transfers with each process no sync has delivered, and their calls."""
-    engine = bsp._engine
-    gets: dict[int, int] = {}
-    sites: list[CallSite | None] = []
-    for get, there, _, pid, _ in engine.gets:
-        gets[pid] = gets.get(pid, 0) + 1
-        sites.append(None if there else get.site)
-    pending = {}
+    parts: list[str] = []
+    used: set[str] = set()
+    sites = [None if there else get.site for get, there, *_ in engine.gets]
+    count = 0
     for pid in range(engine.nprocs):
         entries = engine.own_entries(pid)
         puts = sum(is_put(kind) for kind, *_ in entries)
         if engine.has_early:
             puts += engine.early_puts[pid]
+        gets = sum(asked == pid for _, _, _, asked, _ in engine.gets)
         messages = sum(kind in (MESSAGE, STAGED_MESSAGE) for kind, *_ in entries)
-        pending[pid] = _Pending(puts, gets.get(pid, 0), messages)
         sites += [unpacked(entry[3])[1] for entry in entries if entry[0] in _PLACED]
-    return pending, [site for site in sites if site is not None]
+        kinds = (puts, "put", "to", _PUTS), (gets, "get", "from", _GETS)
+        for number, noun, towards, names in (*kinds, (messages, "message", "to", _SENDS)):
+            if number:
+                count += number
+                used.update(names)
+                plural = "s" * (number > 1)
+                parts.append(f"{number} {noun}{plural} {towards} process {members[pid]}")
+    if not count:
+        return
+    more = f" and {len(parts) - LISTED} more" if len(parts) > LISTED else ""
+    lines = _listed(site for site in sites if site is not None) or _candidates(code, used)
+    are = "transfer is" if count == 1 else "transfers are"
+    raise bsp._error(
+        PendingTransferError,
+        f"{what}: {count} {are} pending at the end ({', '.join(parts[:LISTED])}{more}){lines}; "
+        f"sync before the end",
+    )
 
 
-# -- the error text for transfers that no sync delivered before their group ended ----------------
-# The lines of transfers are known under ``check=True`` only. Otherwise the calls that may have
-# made them are searched in the code of the function that ended, which takes time only where
-# there is an error.
+# -- the lines of transfers that no sync delivered before their group ended -----------------------
+# They are known under ``check=True`` only. Otherwise the calls that may have made them are searched
+# in the code of the function that ended, which takes time only where there is an error.
 
 
 _SYNCS = ("sync", "oblsync")
 _PUTS = ("put", "hpput", "put_at", "on")
 _GETS = ("get", "hpget", "get_at", "on")
 _SENDS = ("send",)
-
-
-class _Pending(NamedTuple):
-    """Numbers of transfers with another process since the last sync, with those done at once."""
-
-    puts: int
-    gets: int
-    messages: int
-
-
-def _pending_transfers(
-    pending: Mapping[int, _Pending],
-    sites: Iterable[CallSite],
-    members: Sequence[int],
-    code: CodeType | None,
-) -> str | None:
-    """Return text that describes transfers no sync has delivered; None if there are none.
-
-    Args:
-        pending: how many there are, by pid.
-        sites: their calls, if ``check=True`` has kept them.
-        members: pids of the group's processes in the root group, by pid.
-        code: code of the function that ended the group, if it is known.
-    """
-    parts: list[str] = []
-    used: set[str] = set()
-    count = 0
-    for pid in sorted(pending):
-        for number, noun, towards, names in _kinds(pending[pid]):
-            count += number
-            used.update(names)
-            parts.append(f"{number} {noun}{'s' * (number > 1)} {towards} process {members[pid]}")
-    if not count:
-        return None
-    more = f" and {len(parts) - LISTED} more" if len(parts) > LISTED else ""
-    lines = _listed(sites) or _candidates(code, used)
-    are = "transfer is" if count == 1 else "transfers are"
-    return f"{count} {are} pending at the end ({', '.join(parts[:LISTED])}{more}){lines}"
-
-
-def _kinds(pending: _Pending) -> Iterator[tuple[int, str, str, tuple[str, ...]]]:
-    """Yield number, noun and direction of each kind of transfer, and its primitives."""
-    if pending.puts:
-        yield pending.puts, "put", "to", _PUTS
-    if pending.gets:
-        yield pending.gets, "get", "from", _GETS
-    if pending.messages:
-        yield pending.messages, "message", "to", _SENDS
 
 
 def _listed(sites: Iterable[CallSite]) -> str:

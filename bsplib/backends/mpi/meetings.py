@@ -16,7 +16,7 @@ from bsplib.backends.members import are_apart
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.heads import MEET, MOST_BODY, OBLIVIOUS, ROUND
 from bsplib.backends.mpi.membership import Absence, Membership
-from bsplib.backends.mpi.payloads import MakeHead, Payloads, Posting
+from bsplib.backends.mpi.posting import MakeHead, Posting
 from bsplib.backends.mpi.transport import HEADS, Post
 from bsplib.backends.oblivious import NOTHING, Collector
 from bsplib.backends.oblivious import Post as ObliviousPost
@@ -32,15 +32,13 @@ class Oblivious:
 
     Args:
         membership: of this process.
-        payloads: of this process in the group.
         posting: sends its posts.
     """
 
-    def __init__(self, membership: Membership, payloads: Payloads, posting: Posting) -> None:
+    def __init__(self, membership: Membership, posting: Posting) -> None:
         self._membership = membership
         self._link = membership.link
         self._inbox = membership.inbox
-        self._payloads = payloads
         self._posting = posting
         self.collector = Collector(membership.members, membership.pid, self)
         self.absence = Absence(membership, self.collector.read_late)
@@ -99,7 +97,7 @@ class Oblivious:
             del self._inbox.oblivious[number]
         full = [post for post in posts.values() if post.head.messages]
         if number >= self._inbox.passed:  # else they are an error, and never opened
-            self._payloads.open(full)
+            self._posting.open(full)
         for post in posts.values():
             link.credit(post)
         return {pid: self._oblivious_post(post) for pid, post in posts.items()}
@@ -140,7 +138,6 @@ class Meetings:
 
     Args:
         membership: of this process.
-        payloads: of this process in the group.
         posting: sends its posts.
         oblivious: its oblivious supersteps in the group.
     """
@@ -148,7 +145,6 @@ class Meetings:
     def __init__(
         self,
         membership: Membership,
-        payloads: Payloads,
         posting: Posting,
         oblivious: Oblivious,
     ) -> None:
@@ -157,7 +153,6 @@ class Meetings:
         self._membership = membership
         self._link = membership.link
         self._inbox = membership.inbox
-        self._payloads = payloads
         self._posting = posting
         self._oblivious = oblivious
         self._absence = oblivious.absence
@@ -253,7 +248,7 @@ class Meetings:
         return self._opened(full, all_flags)
 
     def _opened(self, full: Sequence[tuple[int, Post]], all_flags: list[int]) -> Arrivals:
-        self._payloads.open([post for _, post in full])
+        self._posting.open([post for _, post in full])
         return all_flags, [(pid, post.entries) for pid, post in full]
 
 

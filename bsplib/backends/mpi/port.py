@@ -17,7 +17,7 @@ from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.link import BROKEN, Link
 from bsplib.backends.mpi.meetings import MOST_PROCESSES, Meetings, MeetingsOfMany, Oblivious
 from bsplib.backends.mpi.membership import Membership
-from bsplib.backends.mpi.payloads import Payloads, Posting
+from bsplib.backends.mpi.posting import Posting
 from bsplib.backends.sent import SentMeeting
 from bsplib.errors import BspError
 
@@ -60,12 +60,11 @@ class MpiPort(Port):
         self.released = 0
         self._membership = membership
         self._link = membership.link
-        self._payloads = Payloads(membership)
-        self._posting = Posting(membership, self._payloads)
-        self._oblivious = Oblivious(membership, self._payloads, self._posting)
+        self._posting = Posting(membership)
+        self._oblivious = Oblivious(membership, self._posting)
         in_rounds = self._link.most_direct < self.nprocs <= MOST_PROCESSES
         meetings = MeetingsOfMany if in_rounds else Meetings
-        self._meetings = meetings(membership, self._payloads, self._posting, self._oblivious)
+        self._meetings = meetings(membership, self._posting, self._oblivious)
 
     def align_clocks(self, *, again: bool) -> Alignment:
         return self._link.align_clocks(self.nprocs, again=again)
@@ -73,11 +72,11 @@ class MpiPort(Port):
     # -- memory and payloads ----------------------------------------------------------------
 
     def stage(self, nbytes: int, to: int, *, message: bool = False) -> tuple[Handle, Buffer]:  # noqa: ARG002  # no difference
-        return self._payloads.stage(nbytes, to)
+        return self._posting.stage(nbytes, to)
 
     @with_own_errors
     def fetch(self, handle: Handle) -> memoryview:
-        return self._payloads.fetch(handle)
+        return self._posting.fetch(handle)
 
     # -- supersteps -------------------------------------------------------------------------
 
@@ -101,9 +100,7 @@ class MpiPort(Port):
 
         All that was sent at its meetings is sent, too.
         """
-        self._payloads.await_all()
-        self._posting.finish()
-        self._payloads.end_superstep()
+        self._posting.end_superstep()
         membership = self._membership
         self.meeting.end_superstep()
         membership.superstep += 1
@@ -121,7 +118,6 @@ class MpiPort(Port):
 
     @with_own_errors
     def close(self) -> None:
-        self._payloads.drop_staged()
         self._posting.leave()
         if self._membership.parent is not None:
             self._oblivious.leave()

@@ -1,4 +1,4 @@
-"""The payloads of one process in one group, in both directions, and the posts that it sends.
+"""What one process sends and receives in one group: its posts, and payloads in both directions.
 
 PROTOCOL.md, section *A meeting*, argues when their memory is used again.
 """
@@ -15,24 +15,34 @@ from bsplib.backends.mpi.heads import MOST_BODY
 from bsplib.backends.mpi.membership import Membership
 from bsplib.backends.mpi.transport import BODIES, HEADS, PAYLOADS, Payload, Post, Sends, body_of
 
+_HAND_OVER_NS = 200_000
+"""An oblivious sync lets MPI work so long on what it has sent: small sends are done by then."""
 
-class Payloads:
-    """Payloads of this superstep, and of the one before.
+MakeHead = Callable[..., bytes]
+"""Makes a head from the last things that are known: ``payloads`` and ``body_bytes``."""
+
+
+class Posting:
+    """The posts of one process in one group, as far as they are not sent, and all payloads.
 
     Args:
         membership: of this process.
     """
 
     def __init__(self, membership: Membership) -> None:
+        link = membership.link
         self._membership = membership
-        self._link = membership.link
+        self._link = link
+        self.sends = Sends(link.comm)
+        link.sends.add(self.sends)
+        self._behind: list[tuple[int, memoryview | None, Sequence[Buffer]]] = []
+        """Ranks whose heads have been sent, and what follows those heads."""
         self._staged: dict[int, list[Buffer]] = {}
         self._numbers = [0] * membership.nprocs
         """Payloads that have been staged for each process."""
         self._here: dict[tuple[int, int], Payload] = {}
         """Payloads of this superstep, by sender and number."""
         self._here_before: dict[tuple[int, int], Payload] = {}
-        """Open posts whose payloads are not being received yet."""
 
     # -- to others --------------------------------------------------------------------------
 
@@ -46,76 +56,6 @@ class Payloads:
             self._staged.setdefault(to, []).append(memory)
         return (pid, number, nbytes), memory
 
-    def take_staged(self, to: int) -> tuple[int, Sequence[Buffer]]:
-        """Return what has been staged for a process, after the number of the first payload."""
-        staged = self._staged.pop(to, ())
-        return self._numbers[to] - len(staged), staged
-
-    def drop_staged(self) -> None:
-        """Forget payloads that belong to no entry: their put has failed."""
-        self._staged = {}
-
-    # -- for this process -------------------------------------------------------------------
-
-    def open(self, posts: Sequence[Post]) -> None:
-        """Take posts apart, whose payloads may then be fetched."""
-        self._link.open(posts)
-        for post in posts:
-            if post.payloads:
-                pid = self._membership.pid_of(post.source)
-                for number, payload in enumerate(post.payloads, post.first):
-                    self._here[pid, number] = payload
-
-    def fetch(self, handle: Handle) -> memoryview:
-        key = handle[:2]
-        payload = self._here[key] if key in self._here else self._here_before[key]
-        if not payload.is_here():
-            self._link.wait(payload.is_here)
-        assert payload.memory is not None
-        return payload.memory.data
-
-    # -- the end of a superstep -------------------------------------------------------------
-
-    def await_all(self) -> None:
-        """Wait for all payloads of this superstep."""
-        for payload in self._here.values():
-            if not payload.is_here():
-                self._link.wait(payload.is_here)
-
-    def end_superstep(self) -> None:
-        """Begin the next superstep: nobody reads payloads of the one before any more."""
-        self.drop_staged()
-        self._here_before, self._here = self._here, {}
-
-
-# -- how one process sends its posts in one group: head, body and payloads ------------------------
-
-
-_HAND_OVER_NS = 200_000
-"""An oblivious sync lets MPI work so long on what it has sent: small sends are done by then."""
-
-MakeHead = Callable[..., bytes]
-"""Makes a head from the last things that are known: ``payloads`` and ``body_bytes``."""
-
-
-class Posting:
-    """The posts of one process in one group, as far as they are not sent.
-
-    Args:
-        membership: of this process.
-        payloads: of this process in the group.
-    """
-
-    def __init__(self, membership: Membership, payloads: Payloads) -> None:
-        link = membership.link
-        self._membership = membership
-        self._link = link
-        self._payloads = payloads
-        self.sends = Sends(link.comm)
-        link.sends.add(self.sends)
-        self._behind: list[tuple[int, memoryview | None, Sequence[Buffer]]] = []
-        """Ranks whose heads have been sent, and what follows those heads."""
-
     def post(self, head: MakeHead, to: int, entries: Sent) -> None:
         """Send the head of a post that has something for its receiver.
 
@@ -127,7 +67,8 @@ class Posting:
             entries: for that process.
         """
         rank = self._membership.members[to]
-        first, staged = self._payloads.take_staged(to)
+        staged = self._staged.pop(to, [])
+        first = self._numbers[to] - len(staged)
         body = body_of(entries, first, [len(each) for each in staged])
         packed = head(payloads=bool(staged), body_bytes=len(body))
         if len(body) <= MOST_BODY:
@@ -153,16 +94,6 @@ class Posting:
             for each in payloads:
                 start(each, rank, PAYLOADS)
 
-    def finish(self) -> None:
-        """Wait until all that belongs to meetings is sent; let the rest go on."""
-        link = self._link
-        if not link.heads_are_sent():
-            link.wait(link.heads_are_sent)
-        if self.sends and not self.sends.all_sent():
-            link.wait(self.sends.all_sent)
-        if link.unsent:
-            link.unsent.forget_sent()
-
     def hand_over(self) -> None:
         """Let MPI take the posts of an oblivious superstep; what it does not take is sent later."""
         link = self._link
@@ -173,7 +104,44 @@ class Posting:
         if link.unsent:
             link.unsent.forget_sent()
 
+    # -- for this process -------------------------------------------------------------------
+
+    def open(self, posts: Sequence[Post]) -> None:
+        """Take posts apart, whose payloads may then be fetched."""
+        self._link.open(posts)
+        for post in posts:
+            if post.payloads:
+                pid = self._membership.pid_of(post.source)
+                for number, payload in enumerate(post.payloads, post.first):
+                    self._here[pid, number] = payload
+
+    def fetch(self, handle: Handle) -> memoryview:
+        key = handle[:2]
+        payload = self._here[key] if key in self._here else self._here_before[key]
+        if not payload.is_here():
+            self._link.wait(payload.is_here)
+        assert payload.memory is not None
+        return payload.memory.data
+
+    # -- the end of a superstep, and of the group ----------------------------------------------
+
+    def end_superstep(self) -> None:
+        """Wait until all payloads have come, and all that belongs to meetings is sent."""
+        link = self._link
+        for payload in self._here.values():
+            if not payload.is_here():
+                link.wait(payload.is_here)
+        if not link.heads_are_sent():
+            link.wait(link.heads_are_sent)
+        if self.sends and not self.sends.all_sent():
+            link.wait(self.sends.all_sent)
+        if link.unsent:
+            link.unsent.forget_sent()
+        self._staged = {}  # what is left belongs to no entry: its put has failed
+        self._here_before, self._here = self._here, {}  # nobody reads those before any more
+
     def leave(self) -> None:
         """Leave the group: the link sees to it that the rest is sent."""
+        self._staged = {}
         self._link.unsent.take_over(self.sends)
         self._link.sends.discard(self.sends)
