@@ -74,14 +74,14 @@ def raise_while_payloads_come(bsp):
     if bsp.pid == bsp.nprocs - 1 and type(bsp._port).__name__ == "MpiPort":
         from bsplib.backends.mpi.link import Link  # noqa: PLC0415  # it imports MPI
 
-        start = Link.start_payloads
+        start = Link.open
 
         def fail(link, *args):
             start(link, *args)
-            Link.start_payloads = start
+            Link.open = start
             raise bsplib.BspError("no more")
 
-        Link.start_payloads = fail
+        Link.open = fail
     bsp.sync()
     raise KeyError(bsp.pid)
 
