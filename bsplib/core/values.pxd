@@ -50,6 +50,8 @@ cdef class Values:
     cpdef void begin(self) noexcept
     @cython.locals(recipes=dict, recipe=Recipe)
     cpdef object recipe_of(self, str operation, object op, object x)
+    @cython.locals(stages=tuple, unread=list, operands=list, is_last=bint)
+    cpdef object combined(self, object bsp, Recipe recipe, object value, object out)
     cpdef object total(self, Recipe recipe, list operands, object out)
     cpdef object prefix(self, Recipe recipe, list operands, object own, object out)
     cdef bint _fits(self, Recipe recipe, list operands, object out) except -1

@@ -297,6 +297,20 @@ class Values:
             return None
         return recipe
 
+    def combined(self, bsp: Any, recipe: Recipe, value: Any, out: Any) -> Any:
+        """Return the combination of the values of all, by all stages; see :meth:`total`."""
+        stages, unread = recipe.stages, []
+        last = stages[len(stages) - 1]
+        for stage in stages:
+            is_last = stage is last
+            operands = self.exchanged(bsp, recipe, stage, value)
+            value = self.total(recipe, operands, out if is_last else None)
+            if not is_last:  # of the program, which the next stage would drop
+                unread += self._engine.queue.take_left(bsp._port.fetch)
+        if unread:
+            self._engine.queue.fill(unread)
+        return value
+
     def total(self, recipe: Recipe, operands: list[Any], out: Any) -> Any:
         """Return the combination of values, in ``out`` where this has their form.
 
@@ -561,12 +575,15 @@ class Values:
             recipe: how they are combined; None where they are not, and may have any form.
             sources: these processes, by pid.
             place: where the own value stands among the others; -1 if it does not.
-            own: the value of this process.
-            views: large arrays may be memory of their senders, which is valid until the next sync.
+            own: the value of this process, as it was given.
+            views: large arrays may be memory of their senders, which is valid until the next sync;
+                otherwise the own value is made the caller's own, too.
 
         Returns:
             The values, the own one among them at its place.
         """
+        if not views:
+            own = self.owned(own)
         header = None if recipe is None else recipe.shape
         values: list[Any] | None = self._take_quickly(operation, header, sources, place, own, views)
         if values is None:

@@ -197,15 +197,7 @@ def allreduce(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = 
             sent = [(all_others(bsp), total)]
             total = _piece_by_piece(bsp, recipe, x, sent, total, True, target)
         else:
-            total, unread = x, []
-            for stage in recipe.stages:
-                is_last = stage is recipe.stages[-1]
-                values = bsp._values.exchanged(bsp, recipe, stage, total)
-                total = bsp._values.total(recipe, values, target if is_last else None)
-                if not is_last:  # of the program, which the next stage would drop
-                    unread += bsp._engine.queue.take_left(bsp._port.fetch)
-            if unread:
-                bsp._engine.queue.fill(unread)
+            total = bsp._values.combined(bsp, recipe, x, target)
         return total if target is None else _given(bsp, recipe, target, total, out)
     except BaseException as error:
         bsp._note_failure(error)

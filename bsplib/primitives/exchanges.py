@@ -458,8 +458,8 @@ def alltoall(
     targets = targets_of(bsp, "alltoall", out, joined)
     written = [targets] if isinstance(targets, np.ndarray) else targets
     try:
-        bsp._values.begin()
         if axis is not None:
+            bsp._values.begin()
             _of_axis(bsp, blocks.block, "alltoall", parts, joined)
             parts = _of_axis(bsp, blocks.cut, "alltoall", parts, along, bsp._nprocs)
         own = _give_parts(bsp, "alltoall", parts, written)
@@ -521,7 +521,7 @@ def _from_all(
         targets: the same as plain arrays; None if there is none.
     """
     pid, views = bsp._pid, targets is not None
-    own, others = own if views else bsp._values.owned(own), others_of(pid, bsp._nprocs)
+    others = others_of(pid, bsp._nprocs)
     values: list[Any] = bsp._values.take(bsp, operation, None, others, pid, own, views)
     if axis is None and targets is None:
         return values
@@ -558,6 +558,7 @@ def _send_parts(
     bsp: GroupState, operation: str, parts: Any, targets: Sequence[Array] | None
 ) -> Any:
     """Send each process its part; return this process's own. See :func:`_is_copied`."""
+    bsp._values.begin()
     bsp._check_usable()
     _check_parts(bsp, operation, parts)
     own = parts[bsp.pid]
