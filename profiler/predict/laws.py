@@ -398,7 +398,7 @@ def _columns(
     """
     terms: list[CountedTerm] = []
     columns: list[Vector] = []
-    for term in sorted(_terms(used, growths), key=lambda each: each.weight):
+    for term in sorted(_terms(used, values, growths), key=lambda each: each.weight):
         found = _part(term.text, values)
         if found is not None and found.any():
             terms.append(term)
@@ -414,7 +414,9 @@ def _part(text: str, values: Values) -> Vector | None:
         return None
 
 
-def _terms(used: Sequence[str], growths: Sequence[tuple[str, int]]) -> Iterator[CountedTerm]:
+def _terms(
+    used: Sequence[str], values: Values, growths: Sequence[tuple[str, int]]
+) -> Iterator[CountedTerm]:
     sizes = [name for name in used if name != PROCESSES]
     of_p = [("", 0), *_OF_P] if PROCESSES in used else [("", 0)]
     for growth, weight in growths:
@@ -426,7 +428,8 @@ def _terms(used: Sequence[str], growths: Sequence[tuple[str, int]]) -> Iterator[
             yield CountedTerm(text, weight + more, (growth, function))
     if PROCESSES in used:
         cut = [(size, 1) for size in sizes]
-        cut += [each for size in sizes for each in growths if each[0] == f"sqrt({size})"]
+        squares = [size for size in sizes if not (np.sqrt(values[size]) % 1).any()]
+        cut += [each for size in squares for each in growths if each[0] == f"sqrt({size})"]
         for (size, more), (form, function, weight) in itertools.product(cut, _BLOCKS):
             yield CountedTerm(form.format(size), weight + more, (size, function))
 
@@ -468,7 +471,8 @@ def _rounded(sizes: Sequence[str], values: Values) -> list[tuple[str, int]]:
 def _branches(sample: _Sample) -> list[Law]:
     """Return the laws of the larger runs with those of the smaller ones, which have another.
 
-    What is larger is a variable, or the block of a size where no variable alone tells it.
+    What is larger is a variable, or where no variable alone tells it the block of a size: then the
+    smaller runs, two at least, are all the same.
 
     The larger runs have three values of the variable at least, and for a sum two more than it has
     terms: the place of the bound is free, too, and so a sum meets one value more by chance. Two
@@ -490,6 +494,9 @@ def _branch(sample: _Sample, name: str) -> list[Law]:
     for last, bound in itertools.pairwise(distinct[:-1]):
         above = array >= bound
         larger, smaller, count = sample.part(above), sample.part(~above), (distinct >= bound).sum()
+        same = len(smaller.counts) > 1 and np.ptp(smaller.counts) == 0
+        if name not in sample.values and not same:
+            continue
         others = _plain(smaller, most=2)
         laws = _plain(larger, most=2) if others and count >= LEAST_VALUES else []
         laws = [law for law in laws if law.terms == 1 or count >= law.terms + 2]
