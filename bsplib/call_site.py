@@ -19,12 +19,12 @@ from typing import Any
 
 _CALLS_MAIN = "run_task"
 _OUTERMOST = (_CALLS_MAIN, "run_process")
-_ENDS_MAIN = "_finish"
+_ENDS_MAIN = "finish_main"
 _DOES_ITEMS = "do_items"
 """The program of ``bsplib.map``, below which there may be no line of the user."""
 _CALLS_FUNCTION = "_call_function"
 """The part of it that calls the function of the user."""
-_WRAPPERS = ("paused", "timed", "__next__", "pid", "nprocs", "machine")
+_WRAPPERS = ("timed", "__next__", "pid", "nprocs", "machine")
 """Names of functions that wrap primitives, and of properties: they are no primitives."""
 _BELOW_CORE = {
     **dict.fromkeys(

@@ -48,7 +48,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from types import CodeType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -70,7 +69,6 @@ from bsplib.primitives import (
     arrays,
     collective_mail,
     combinations,
-    ending,
     exchanges,
     mailbox,
     oblivious,
@@ -224,14 +222,6 @@ class Group(GroupState):
         else:
             subgroups.abandon(self)
 
-    # -- the beginning and the end of main ----------------------------------------------
-
-    _begin = ending.begin
-
-    def _finish(self, main: CodeType | None = None) -> None:
-        """End the last superstep; see :func:`bsplib.primitives.ending.finish`."""
-        ending.finish(self, main)
-
     # -- enquiry ----------------------------------------------------------------------
 
     if not TYPE_CHECKING:  # a checker of types knows all attributes
@@ -259,6 +249,9 @@ class Group(GroupState):
         Source: Hill et al. 1998, bsp_time.
         """
         self._check_not_over()
+        clock = self._port.clock
+        if clock is not None:
+            clock.settle()
         return (self._port.now() - self._terms.began_ns) * 1e-9
 
     def rng(self, seed: int | Sequence[int] | None = None) -> np.random.Generator:

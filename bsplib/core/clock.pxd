@@ -9,19 +9,15 @@ from bsplib.core.atomics cimport cpu_ns, rounded
 cdef class Clock:
     cdef double _scale
     cdef object _read
-    cdef long long _ns, _skipped_ns, _prelude_ns, _resumed_ns, _owed_ns
+    cdef long long _ns, _skipped_ns, _prelude_ns, _resumed_ns
     cdef bint _charges, _is_prelude
     cdef Py_ssize_t _inside
-    cdef public long long empty_ns, core_empty_ns
+    cdef public long long empty_ns
 
     cpdef long long now(self) noexcept
     cpdef void resume(self) except *
-    cpdef void pause(self) except *
-    cdef void leave(self) except *
-    cdef void enter(self) except *
-    cdef void _run(self, long long owed_ns) except *
     @cython.locals(now_ns=cython.longlong, used_ns=cython.longlong)
-    cdef void _stop(self, long long owed_ns) except *
+    cpdef void pause(self) except *
     cdef void _measured(self, long long used_ns) noexcept
     cpdef void settle(self) noexcept
     cpdef void advance_to(self, long long moment_ns) noexcept

@@ -48,11 +48,8 @@ class Clock:
         self._prelude_ns = 0  # measured, and not yet counted
         self._inside = 1  # primitives that are being executed, one inside the other
         self._resumed_ns = 0  # CPU time at which the clock last began to run
-        self._owed_ns = 0  # of the stretch that began then: what no program has computed
         self.empty_ns = 0
         """CPU time that the clock measures between two primitives with nothing in between."""
-        self.core_empty_ns = 0
-        """The same between two primitives of the core, which are faster to call."""
 
     def now(self) -> int:
         """Return the virtual time at which the clock was last stopped."""
@@ -60,31 +57,16 @@ class Clock:
 
     def resume(self) -> None:
         """Leave a primitive: the clock runs if it was the outermost one."""
-        self._run(self.empty_ns >> 1)
-
-    def pause(self) -> None:
-        """Enter a primitive: the clock is stopped."""
-        self._stop(self.empty_ns >> 1)
-
-    def leave(self) -> None:
-        """Do as :meth:`resume`, in the core."""
-        self._run(self.core_empty_ns >> 1)
-
-    def enter(self) -> None:
-        """Do as :meth:`pause`, in the core."""
-        self._stop(self.core_empty_ns >> 1)
-
-    def _run(self, owed_ns: int) -> None:
         if self._inside == 1 and not self._charges:
-            self._owed_ns = owed_ns
             self._resumed_ns = cpu_ns() if self._read is None else self._read()
         self._inside -= 1
 
-    def _stop(self, owed_ns: int) -> None:
+    def pause(self) -> None:
+        """Enter a primitive: the clock is stopped."""
         self._inside += 1
         if self._inside == 1 and not self._charges:
             now_ns = cpu_ns() if self._read is None else self._read()
-            used_ns = now_ns - self._resumed_ns - self._owed_ns - owed_ns
+            used_ns = now_ns - self._resumed_ns - self.empty_ns
             if used_ns > 0:
                 self._measured(used_ns)
 
@@ -169,8 +151,8 @@ class EmptyPrimitive:
 
     def call(self) -> None:
         """Do nothing."""
-        self._clock.enter()
+        self._clock.pause()
         try:
             pass
         finally:
-            self._clock.leave()
+            self._clock.resume()

@@ -888,7 +888,7 @@ class Engine:
         if not self.is_observed:
             return 0
         if self.clock is not None:
-            self.clock.enter()
+            self.clock.pause()
             return 0
         self._inside += 1
         if self._inside == 1:
@@ -900,7 +900,7 @@ class Engine:
         if not self.is_observed:
             return 0
         if self.clock is not None:
-            self.clock.leave()
+            self.clock.resume()
             return 0
         if self._inside == 1:
             self.begin_computing()
@@ -929,13 +929,13 @@ class Engine:
     def _stop_clock(self) -> int:
         """Stop the virtual clock before a sync: others wait for this process."""
         if self.clock is not None:
-            self.clock.enter()
+            self.clock.pause()
             self.clock.settle()
         return 0
 
     def _run_clock(self) -> int:
         if self.clock is not None:
-            self.clock.leave()
+            self.clock.resume()
         return 0
 
     def _count(self, direction: int, partner: int, nbytes: int) -> int:

@@ -31,7 +31,7 @@ def begin(bsp: GroupState) -> None:
     _in_main.add(bsp)
 
 
-def finish(bsp: GroupState, main: CodeType | None) -> None:
+def finish_main(bsp: GroupState, main: CodeType | None) -> None:
     """End the last superstep, from the last sync to the end of ``main``.
 
     Args:

@@ -13,10 +13,10 @@ from bsplib.backends.base import Alignment, Port
 from bsplib.backends.table import own_cores
 from bsplib.group import Group
 from bsplib.primitives import other_names
-from bsplib.primitives.ending import retire
+from bsplib.primitives.ending import begin, finish_main, retire
 from bsplib.primitives.state import Terms, Warn
 from bsplib.running.failures import Failure, failure_of
-from bsplib.running.observed_groups import group_class
+from bsplib.running.observed_groups import empty_stretch_ns, group_class
 
 if TYPE_CHECKING:
     from bsplib.recording.parts import Destination
@@ -161,10 +161,17 @@ def _host_at_end(port: Port, before: Alignment) -> tuple[str, int]:
 
 
 def _run_main(task: Task, group: Group) -> Any:
+    clock = group._port.clock
     try:
-        group._begin()
+        begin(group)
+        if clock is not None:
+            clock.empty_ns = empty_stretch_ns()
+            clock.resume()
         result = _call_main(task, group)
-        group._finish(getattr(task.main, "__code__", None))
+        if clock is not None:
+            clock.pause()
+            clock.settle()
+        finish_main(group, getattr(task.main, "__code__", None))
         return result
     finally:
         retire(group)

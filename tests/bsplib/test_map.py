@@ -15,7 +15,7 @@ from bsplib import call_site
 from bsplib.backends.sim import port
 from bsplib.core.clock import Clock
 from bsplib.recording.trace import read_trace
-from bsplib.running import mapping, observed_groups
+from bsplib.running import mapping, process
 
 MS = 10**6
 
@@ -136,7 +136,7 @@ def compute(ms):
 def waited(monkeypatch, tmp_path):
     """Map items that are times on virtual processors; return for how many ms each one waited."""
     monkeypatch.setattr(port, "Clock", partial(Clock, read=lambda: Thread.now_ns))
-    monkeypatch.setattr(observed_groups, "_empty_stretches_ns", lambda: (0, 0))
+    monkeypatch.setattr(process, "empty_stretch_ns", lambda: 0)
 
     def map_it(items, nprocs, **options):
         path = tmp_path / "mapped.bsp"

@@ -25,7 +25,7 @@ def program(bsp):
 
 def stacks(folder, main=program):
     """Stacks of all syncs, and of what leaves a group, in the order they were met."""
-    observed_groups._virtual_group.cache_clear()
+    observed_groups.group_class.cache_clear()
     path = folder / "trace.bsp"
     run = record_run(path, main, nprocs=2, backend="sim")
     path.unlink()  # a second run would be added to it
@@ -41,7 +41,7 @@ def stacks(folder, main=program):
 def fresh_classes():
     """Have the classes of groups in virtual time made of the methods that a test has set."""
     yield
-    observed_groups._virtual_group.cache_clear()
+    observed_groups.group_class.cache_clear()
 
 
 def wrapped(method, name="inner"):
@@ -57,7 +57,7 @@ def wrapped(method, name="inner"):
     ("owner", "method", "name"),
     [
         (Group, "sync", "sync"),
-        (Group, "sync", "paused"),
+        (Group, "sync", "timed"),
         (Group, "oblsync", "oblsync"),
         (Group, "done", "done"),
         (subgroups, "_leave", "inner"),

@@ -21,7 +21,7 @@ from bsplib.directions import Direction
 from bsplib.machine import Machine, load_machine, speed
 from bsplib.machine.measured import Curve, Measured
 from bsplib.recording.trace import read_trace
-from bsplib.running import observed_groups
+from bsplib.running import process
 from bsplib.running.machine_prices import MachinePrices
 from bsplib.running.options import overriding
 
@@ -45,7 +45,7 @@ def thread(monkeypatch):
     """The thread that all virtual processors share."""
     thread = Thread()
     monkeypatch.setattr(port, "Clock", partial(Clock, read=lambda: thread.now_ns))
-    monkeypatch.setattr(observed_groups, "_empty_stretches_ns", lambda: (0, 0))
+    monkeypatch.setattr(process, "empty_stretch_ns", lambda: 0)
     return thread
 
 
