@@ -87,16 +87,21 @@ def ahead(made: Iterator[Made]) -> Iterator[Made]:
     """Yield what an iterator makes; while one is looked at, a thread makes the next one.
 
     So two cores share the work on a table: both sides are mostly inside of numpy, or of the codec,
-    and leave the interpreter to the other meanwhile.
+    and leave the interpreter to the other meanwhile. For a single chunk no thread is started.
 
     Args:
         made: makes chunks, or what is computed from them; never None.
     """
+    one, two = next(made, None), next(made, None)
+    if one is not None:
+        yield one
+    if two is None:
+        return
     with ThreadPoolExecutor(1) as thread:
-        following = thread.submit(next, made, None)
-        while (one := following.result()) is not None:
+        while two is not None:
             following = thread.submit(next, made, None)
-            yield one
+            yield two
+            two = following.result()
 
 
 class RunTable(ABC):

@@ -32,15 +32,6 @@ class Listing(click.Group):
 
     sections: ClassVar[Mapping[str, Sequence[str]]] = {}
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        keep_lines(self)
-
-    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """Add a command."""
-        keep_lines(cmd)
-        super().add_command(cmd, name)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections."""
         for title, names in (self.sections or {"Commands": self.list_commands(ctx)}).items():
@@ -53,14 +44,6 @@ class Listing(click.Group):
                 formatter.write_dl(rows)
 
 
-def keep_lines(command: click.Command) -> None:
-    """Do not fold the paragraphs of a help that begin with a line of a backslash and b.
-
-    In click the character that Python writes so has this meaning; the docstrings are raw.
-    """
-    command.help = (command.help or "").replace("\\b\n", "\b\n")
-
-
 class _Sentences(Listing):
     """A group of commands that shows an error of bsplib as one sentence, without traceback."""
 
@@ -71,25 +54,16 @@ class _Sentences(Listing):
         "Compare with the literature": ["papers"],
     }
 
-    moved: ClassVar[Mapping[str, str]] = {
-        "probe": "bsp machine probe",
-        "machines": "bsp machine list, and of a trace: bsp predict --machine all TRACE",
-        "fit": "bsp predict --at VALUES FILE...",
-        "tune": "bsp sweep --set NAME=VALUES SCRIPT",
-        "experiment": "bsp sweep --set NAME=VALUES SCRIPT, and then bsp predict FOLDER",
-    }
-    """Names of an earlier version, each with what to write now."""
-
     def list_commands(self, ctx: click.Context | None) -> list[str]:  # noqa: ARG002  # as in click
         return sorted(name for names in self.sections.values() for name in names)
 
     def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:
-        if cmd_name in self.moved:
-            raise click.UsageError(f"bsp {cmd_name} is now {self.moved[cmd_name]}")
         if cmd_name not in self.list_commands(ctx):
             return None
+        # A program sees standard output as it is; what a command prints may not have a character.
+        if cmd_name not in ("run", "record") and isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")
         command: click.Command = import_module(f"bsplib.tools.cli.{cmd_name}").command
-        keep_lines(command)
         return command
 
     @property
@@ -109,14 +83,6 @@ class _Sentences(Listing):
                 return None
         return super().main(args, *rest, **options)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        found = super().resolve_command(ctx, args)
-        if found[0] not in ("run", "record"):  # a program sees standard output as it is
-            _replace_what_output_lacks()
-        return found
-
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -127,12 +93,6 @@ class _Sentences(Listing):
                 raise
             _drop_output()
             raise click.ClickException("standard output cannot be written: no space left") from None
-
-
-def _replace_what_output_lacks() -> None:
-    """Let standard output show "?" for a character that its encoding does not have."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
 
 
 def _drop_output() -> None:
@@ -161,7 +121,7 @@ def _tell_version(ctx: click.Context, _option: click.Parameter, wanted: bool) ->
     help="Show the version and the core, and exit.",
 )
 def main() -> None:
-    r"""Run bulk synchronous parallel programs, and see where their time goes.
+    """Run bulk synchronous parallel programs, and see where their time goes.
 
     \b
     bsp run --profile sort.bsp sort.py    runs a script and records it in a trace

@@ -64,7 +64,7 @@ _SORTS = ("time", "loss", "h", "supersteps", "balance", "elapsed", "comp", "comm
 @click.argument("before", type=TRACE)
 @click.argument("after", type=TRACE)
 def command(before: Path, after: Path, **options: Any) -> None:
-    r"""Print what changed between two traces, by function and cost centre.
+    """Print what changed between two traces, by function and cost centre.
 
     BEFORE and AFTER are traces of one program. Functions are the same if their
     qualified names and the names of their files are; cost centres, if they are in the

@@ -92,7 +92,7 @@ class _Export(click.Command):
 @click.option("--library", is_flag=True, default=None, help="Show the functions of bsplib too.")
 @click.argument("file", type=TRACE)
 def command(file: Path, out: Path, name: str | None, force: bool, **options: Any) -> None:
-    r"""Write the call graph of a trace as a picture, as a table or for another tool.
+    """Write the call graph of a trace as a picture, as a table or for another tool.
 
     FILE is a trace. The ending of the output file's name chooses the format. A picture of a
     large call graph shows the nodes that matter most and says what it leaves out. The

@@ -22,7 +22,7 @@ from bsplib.visible import as_command
 
 @click.group("machine", cls=Listing)
 def command() -> None:
-    r"""List, show, describe and measure Machines, the parameters of computers.
+    """List, show, describe and measure Machines, the parameters of computers.
 
     Other commands take a Machine by --machine: the name of one that comes with bsplib, or a
     .toml file. Figures that it lacks can follow its name, as in
@@ -37,7 +37,7 @@ def command() -> None:
 
 @command.command("list")
 def list_machines() -> None:
-    r"""List the Machines that come with bsplib.
+    """List the Machines that come with bsplib.
 
     \b
     Example:
@@ -66,7 +66,7 @@ def list_machines() -> None:
 @command.command("show")
 @click.argument("name", type=MachineName())
 def show(name: str) -> None:
-    r"""Print all figures of a Machine, as its file has them.
+    """Print all figures of a Machine, as its file has them.
 
     \b
     Example:
@@ -79,7 +79,7 @@ def show(name: str) -> None:
 @force_option
 @click.argument("file", type=OutputFile())
 def new(file: Path, force: bool) -> None:
-    r"""Write a commented .toml file into which the figures of a cluster can be entered.
+    """Write a commented .toml file into which the figures of a cluster can be entered.
 
     FILE is a name that ends in .toml; other commands take it as the NAME of the Machine, such
     as bsp predict for a run on the cluster.
@@ -132,7 +132,7 @@ def probe(
     plot: Path | None,
     force: bool,
 ) -> None:
-    r"""Measure this computer, and write its parameters to a Machine file.
+    """Measure this computer, and write its parameters to a Machine file.
 
     For several numbers of processes this command measures an empty sync, small puts, six
     patterns of communication by message size, and what else prices a superstep; it takes

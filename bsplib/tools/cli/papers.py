@@ -34,7 +34,7 @@ from bsplib.visible import as_command, visible_lines
 @force_option
 @click.pass_context
 def command(context: click.Context, /, seeds: Path | None, **files: Any) -> None:
-    r"""Compute numbers of five papers, and print them beside those in print.
+    """Compute numbers of five papers, and print them beside those in print.
 
     Most are computed from constants that the papers print, the others from runs on virtual
     processors: less than a minute. The pages also list every equation, table, figure and system
@@ -86,7 +86,7 @@ def call(  # noqa: PLR0913, PLR0917  # each is an option
     file: str,
     rest: tuple[str, ...],
 ) -> None:
-    r"""Measure the blocks that comments mark, and fit the formulas that these give.
+    """Measure the blocks that comments mark, and fit the formulas that these give.
 
     FILE is a program with comments, which plain Python ignores: "#cll f f[0] + f[1]*N" before the
     statements of a block, and "#cll end f" after them. It gets REST as its command line; what its

@@ -159,7 +159,7 @@ _TABLE = (
 )
 @click.argument("targets", metavar="[TARGET]...", nargs=-1, type=click.Path(path_type=Path))
 def command(targets: tuple[Path, ...], at: list[Point], **options: Any) -> None:
-    r"""Predict how long a program takes on another Machine, with more data or processes.
+    """Predict how long a program takes on another Machine, with more data or processes.
 
     Without --at, each TARGET is a trace that is replayed. The table shows its total under
     the cost models BSP, BSPWB, MPM and OBSP* beside the measured time, and the part that

@@ -24,7 +24,7 @@ from bsplib.visible import as_command, visible
 )
 @click.argument("folders", type=FOLDER, nargs=-1, required=True, metavar="FOLDER...")
 def command(out: Path | None, folders: tuple[Path, ...]) -> None:
-    r"""Save the trace of a run that was killed.
+    """Save the trace of a run that was killed.
 
     While a program runs with --profile, its records are kept in a folder named
     .bsp-records-... beside the trace file. If the program is killed, the folder

@@ -23,19 +23,9 @@ _SORTS = ("loss", "time", "comp", "comm", "idle", "h", "supersteps", "name", "tr
 _ROWS = 40
 
 
-class _Order(click.Choice[str]):
-    """Type of the option that names an order of rows."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the order; that by cost has another name."""
-        if value == "cost":
-            self.fail("the order cost is called time now: what is booked at a node", param, ctx)
-        return super().convert(value, param, ctx)
-
-
 @click.command("report")
 @click.option(
-    "--sort", type=_Order(_SORTS), default="loss", show_default=True, help="Order of rows."
+    "--sort", type=click.Choice(_SORTS), default="loss", show_default=True, help="Order of rows."
 )
 @click.option(
     "--top",
@@ -60,7 +50,7 @@ class _Order(click.Choice[str]):
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.argument("file", type=TRACE)
 def command(file: Path, top: int | None, as_json: bool, **given: Any) -> None:
-    r"""Print what a run lost and where, and its call graph as a table.
+    """Print what a run lost and where, and its call graph as a table.
 
     FILE is a trace. First come at most five sentences: how many seconds the processes
     waited, for whom, and where. Then there is a row for each function and cost centre, a

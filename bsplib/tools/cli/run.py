@@ -104,7 +104,7 @@ def command(  # noqa: PLR0913  # each is an option
     is_module: bool,
     **given: Any,
 ) -> None:
-    r"""Run a script on real processes, on virtual processors or on a cluster.
+    """Run a script on real processes, on virtual processors or on a cluster.
 
     SCRIPT is a Python file that calls bsplib.run; it gets ARGUMENTS. The options
     replace the arguments that the script gives to bsplib.run and bsplib.Pool; so do the
@@ -112,7 +112,7 @@ def command(  # noqa: PLR0913  # each is an option
     process prints begins with its pid. With --backend sim, the virtual time of
     the run and the total computation of all processes are printed at the end.
 
-    While it runs, Ctrl-\ (SIGQUIT) prints where every process is: its superstep, its line of the
+    While it runs, Ctrl-\\ (SIGQUIT) prints where every process is: its superstep, its line of the
     program, and whether it waits or computes. The run goes on.
 
     \b

@@ -95,7 +95,7 @@ def command(  # noqa: PLR0913  # each is an option
     is_module: bool,
     **given: Any,
 ) -> None:
-    r"""Run a script with all combinations of values, and say which is best.
+    """Run a script with all combinations of values, and say which is best.
 
     Each run is recorded in a trace of its own, in one folder. The output says which cost
     centres become more even and which take longer as a value grows, has the balance and the

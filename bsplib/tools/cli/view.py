@@ -88,7 +88,7 @@ from bsplib.tools.cli.traces import read, summing_up
 )
 @click.argument("files", metavar="FILE...", nargs=-1, type=click.Path(path_type=Path))
 def command(files: tuple[Path, ...], html: Path | None, force: bool, **given: Any) -> None:
-    r"""Show the shaded call graph of a trace in the browser.
+    """Show the shaded call graph of a trace in the browser.
 
     FILE is a trace. Of several traces, the page shows the first, and the others can be
     chosen. If FILE is a folder, the traces in it (*.bsp) can be chosen in the page,
