@@ -10,10 +10,10 @@ import click
 
 from bsplib.tools.cli.options import (
     TRACE,
-    MachineName,
+    LoadedMachine,
     Whole,
     library_option,
-    loaded,
+    option,
     speed_option,
 )
 from bsplib.tools.cli.traces import read, summing_up
@@ -23,43 +23,38 @@ _SORTS = ("time", "loss", "h", "supersteps", "balance", "elapsed", "comp", "comm
 
 
 @click.command("compare")
-@click.option(
+@option(
     "--run",
     "chosen",
     metavar="N[:M]",
     help="Number of the run in both traces, from 1, or of the run in each.  "
     "[default: all in order; the last of each where the traces have unequally many]",
 )
-@click.option(
+@option(
     "--sort",
     default="time",
-    show_default=True,
     type=click.Choice(_SORTS),
     help="Quantity by whose change the rows are sorted.",
 )
-@click.option(
+@option(
     "--top",
     default=20,
-    show_default=True,
     type=Whole(0),
-    metavar="N",
     help="Number of functions and cost centres to show; 0: all.",
 )
-@click.option(
+@option(
     "--fail-on",
     "limits",
     metavar="LIMITS",
     help="Exit with status 1 if a limit is violated; see above.",
 )
-@click.option(
+@option(
     "--machine",
-    type=MachineName(),
-    callback=loaded,
-    metavar="NAME",
+    type=LoadedMachine(),
     help="Compare both runs as they would be on a Machine.  [default: as they were]",
 )
 @speed_option
-@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+@option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 @library_option
 @click.argument("before", type=TRACE)
 @click.argument("after", type=TRACE)

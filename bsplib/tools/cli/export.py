@@ -15,6 +15,7 @@ from bsplib.tools.cli.options import (
     Metric,
     Whole,
     on_machine_option,
+    option,
     run_option,
     speed_option,
 )
@@ -31,12 +32,8 @@ _PAGE = "html"
 """Name of the format that is a page of all runs."""
 
 
-def _range(
-    _context: click.Context, _option: click.Parameter, value: str | None
-) -> tuple[int, int] | None:
+def _range(value: str) -> tuple[int, int]:
     """Return both numbers of a text such as 10:20."""
-    if value is None:
-        return None
     first, _, last = value.partition(":")
     if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
         raise click.BadParameter(f"{value!r} is no range: give two numbers, as in 10:20")
@@ -57,39 +54,35 @@ class _Export(click.Command):
 
 
 @click.command("export", cls=_Export)
-@click.option(
-    "-o", "--out", required=True, type=TRACE, help="File to write; - for standard output."
-)
+@option("-o", "--out", required=True, type=TRACE, help="File to write; - for standard output.")
 @force_option
-@click.option("--format", "name", metavar="NAME", help="Format.  [default: by the ending of --out]")
+@option("--format", "name", metavar="NAME", help="Format.  [default: by the ending of --out]")
 @run_option
-@click.option(
+@option(
     "--metric",
     type=Metric(),
-    metavar="METRIC",
     help="What the shades of a picture stand for: loss, or a critical path such as comp-imb.  "
     "[default: loss]",
 )
-@click.option(
+@option(
     "--top",
     type=Whole(0),
-    metavar="N",
     help="Greatest number of nodes of a picture; 0: as many as can be drawn.",
 )
-@click.option(
+@option(
     "--table",
     type=click.Choice(["nodes", "edges", "supersteps", "processes"]),
     help="Table to write as CSV.  [default: nodes]",
 )
-@click.option(
+@option(
     "--supersteps",
-    callback=_range,
+    type=_range,
     metavar="A:B",
     help="Only these supersteps, counted from 0.  [default: all]",
 )
 @on_machine_option
 @speed_option
-@click.option("--library", is_flag=True, default=None, help="Show the functions of bsplib too.")
+@option("--library", is_flag=True, default=None, help="Show the functions of bsplib too.")
 @click.argument("file", type=TRACE)
 def command(file: Path, out: Path, name: str | None, force: bool, **options: Any) -> None:
     """Write the call graph of a trace as a picture, as a table or for another tool.
@@ -107,7 +100,7 @@ def command(file: Path, out: Path, name: str | None, force: bool, **options: Any
     from bsplib.profiler.export.table import check_options, find  # noqa: PLC0415  # imported late
 
     form = find(out, name, _formats())
-    given = {option: value for option, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value is not None}
     check_options(form, given)
     replaces = PAGE if form.name == _PAGE else None
     if str(out) != "-":

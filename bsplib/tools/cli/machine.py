@@ -15,7 +15,7 @@ from bsplib.machine.template import template
 from bsplib.output_file import write_text
 from bsplib.running.options import BackendName
 from bsplib.tools.cli import Listing
-from bsplib.tools.cli.options import MachineName, Whole
+from bsplib.tools.cli.options import MachineName, Whole, option
 from bsplib.tools.cli.run import enter
 from bsplib.visible import as_command
 
@@ -97,28 +97,27 @@ def new(file: Path, force: bool) -> None:
 
 
 @command.command("probe")
-@click.option(
+@option(
     "-n",
     "--nprocs",
     type=Whole(min=2),
-    metavar="N",
     help="Number of processes for which g and l hold; 1, 2 and this number are measured.  "
     "[default: the number of cores; then twice as many are measured, too]",
 )
-@click.option(
+@option(
     "--backend",
     type=click.Choice(backends.probed_names()),
     default=backends.DEFAULT,
-    help="Backend that starts the processes.  [default: shm]",
+    help="Backend that starts the processes.",
 )
-@click.option("--name", help="Name of the Machine.  [default: the name of this computer]")
-@click.option(
+@option("--name", help="Name of the Machine.  [default: the name of this computer]")
+@option(
     "-o",
     "--out",
     type=OutputFile(),
     help="File to write.  [default: NAME.toml in the current folder]",
 )
-@click.option(
+@option(
     "--plot",
     type=OutputFile(),
     help="Plot g by processes and the times by size into this file.",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,21 @@ from click.shell_completion import CompletionItem
 from bsplib import output_file
 from bsplib.backends import table as backends
 from bsplib.errors import UsageError
-from bsplib.machine import Machine, known_machines, load_machine
+from bsplib.machine import known_machines, load_machine
 from bsplib.visible import as_command
+
+option = partial(click.option, show_default=True, show_envvar=True)
+"""Makes an option whose help has its default, and the environment variable that gives it, too."""
 
 
 class Whole(click.IntRange):
     """Type of an option that is a whole number; errors call it so."""
 
     name = "whole number"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002  # as in click
+        """Return what stands for the number in a help."""
+        return "N"
 
 
 class Real(click.FloatRange):
@@ -46,7 +54,7 @@ class _Named(click.types.StringParamType):
 class MachineName(_Named):
     """Type of an option that names a Machine: one that comes with bsplib, or a file."""
 
-    name = "machine"
+    name = "name"  # stands for it in a help
     names = staticmethod(known_machines)
 
     def shell_complete(
@@ -107,54 +115,47 @@ class Backend(_Named):
             self.fail(str(error), param, ctx)
 
 
-def loaded(
-    _context: click.Context, _option: click.Parameter, machine: str | None
-) -> Machine | None:
-    """Return the Machine that an option names, if it is given."""
-    return None if machine is None else load_machine(machine)
+class LoadedMachine(MachineName):
+    """Type of an option that is the Machine of a name."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002  # as in click
+        """Return the Machine."""
+        return load_machine(value)
 
 
-nprocs_option = click.option(
+nprocs_option = option(
     "-n",
     "--nprocs",
     type=Whole(1),
     envvar="BSP_NPROCS",
-    show_envvar=True,
-    metavar="N",
     help="Number of processes.  [default: what SCRIPT says, or the cores of this computer]",
 )
-timeout_option = click.option(
+timeout_option = option(
     "--timeout",
     type=Real(0, min_open=True),
     metavar="SECONDS",
     envvar="BSP_TIMEOUT",
-    show_envvar=True,
     help="End a run that takes longer, and say where its processes were.  [default: no limit]",
 )
-backend_option = click.option(
+backend_option = option(
     "--backend",
     type=Backend(),
     envvar="BSP_BACKEND",
-    show_envvar=True,
     help=f"{backends.summary()}  [default: {backends.DEFAULT}, or what the program says]",
 )
-machine_option = click.option(
+machine_option = option(
     "--machine",
-    type=MachineName(),
-    callback=loaded,
-    metavar="NAME",
+    type=LoadedMachine(),
     envvar="BSP_MACHINE",
-    show_envvar=True,
     help="Machine whose parameters price the communication of virtual processors: one that comes "
     "with bsplib, as bsp machine list names it, or a .toml file.",
 )
-on_machine_option = click.option(
+on_machine_option = option(
     "--machine",
     type=MachineName(),
-    metavar="NAME",
     help="Show the run as it would be on this Machine.",
 )
-run_option = click.option(
+run_option = option(
     "--run",
     "number",
     type=int,
@@ -162,13 +163,13 @@ run_option = click.option(
     help="Number of the run in the trace, from 1.  [default: all; where one is shown, the "
     "last, and of repeats the one of median time]",
 )
-speed_option = click.option(
+speed_option = option(
     "--speed",
     metavar="X",
     help="Speed of a process of the Machine: in flop/s, as in 3e8, or compared with the recorded "
     "run, as in 0.5x.",
 )
-library_option = click.option(
+library_option = option(
     "--library", is_flag=True, help="Show the functions of bsplib as nodes, too."
 )
 
@@ -193,7 +194,7 @@ def script_parameters(command: Callable[..., None]) -> Callable[..., None]:
             "arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_files
         ),
         click.argument("script", callback=_existing, shell_complete=complete_files),
-        click.option(
+        option(
             "-m",
             "--module",
             "is_module",
@@ -214,7 +215,7 @@ _VALUE = re.compile(rf"(?P<base>{_NUMBER})((\^|\*\*)(?P<power>{_NUMBER}))?")
 Point = dict[str, float]
 
 
-def point(text: str) -> Point:
+def values(text: str) -> Point:
     """Return the values in a text such as n=2^20,p=64.
 
     Raises:
@@ -223,19 +224,13 @@ def point(text: str) -> Point:
     return dict(map(_value, text.split(",")))
 
 
-def points(_context: click.Context, _option: click.Parameter, texts: Sequence[str]) -> list[Point]:
-    """Return the values of several points."""
-    return list(map(point, texts))
-
-
-def settings(
-    _context: click.Context, _option: click.Parameter, texts: Sequence[str]
-) -> list[tuple[str, Point]]:
+def setting(text: str) -> tuple[str, Point]:
     """Return values for traces, as in n=2^20,s=64 or 'run-1024-*:n=1024'."""
-    return [(pattern, point(values)) for pattern, _, values in (t.rpartition(":") for t in texts)]
+    pattern, _, of_traces = text.rpartition(":")
+    return pattern, values(of_traces)
 
 
-def durations(_context: click.Context, _option: click.Parameter, text: str) -> float:
+def time(text: str) -> float:
     """Return the seconds of a time such as 10m, 90s or 1.5h."""
     match = re.fullmatch(r"(\d+\.?\d*)([smh]?)", text.strip())
     if match is None:

@@ -17,16 +17,16 @@ from bsplib.machine import Machine
 from bsplib.output_file import PAGE
 from bsplib.running.failures import show_error
 from bsplib.tools.cli import Listing
-from bsplib.tools.cli.options import backend_option, machine_option, points
+from bsplib.tools.cli.options import backend_option, machine_option, option, values
 from bsplib.tools.cli.run import enter, put_first
 from bsplib.visible import as_command, visible_lines
 
 
 @click.group("papers", cls=Listing, invoke_without_command=True)
-@click.option("--html", type=OutputFile(PAGE), help="Write one page that needs no other file.")
-@click.option("-o", "--out", "as_json", type=OutputFile(), help="Write a JSON document.")
-@click.option("--markdown", type=OutputFile(), help="Write the page of the documentation.")
-@click.option(
+@option("--html", type=OutputFile(PAGE), help="Write one page that needs no other file.")
+@option("-o", "--out", "as_json", type=OutputFile(), help="Write a JSON document.")
+@option("--markdown", type=OutputFile(), help="Write the page of the documentation.")
+@option(
     "--seeds",
     type=OutputFile(),
     help="Only run the SQL paper's stages with ten seeds, and write what they do, as CSV: minutes.",
@@ -56,27 +56,27 @@ def command(context: click.Context, /, seeds: Path | None, **files: Any) -> None
 
 
 @command.command("call", context_settings={"allow_interspersed_args": False})
-@click.option("-n", "--nprocs", "procs", default="", metavar="VALUES", help="As in 4 or 1:16:x2.")
-@click.option(
+@option("-n", "--nprocs", "procs", metavar="VALUES", help="As in 4 or 1:16:x2.")
+@option(
     "--set",
     "settings",
     multiple=True,
     metavar="NAME=VALUES",
     help="Values for the parameter NAME of main, as in N=1024:65536:x4, or for {NAME} in REST.",
 )
-@click.option("--counters", default="", metavar="NAMES", help="As in instructions,page-faults.")
+@option("--counters", metavar="NAMES", help="As in instructions,page-faults.")
 @backend_option
 @machine_option
-@click.option("-o", "--out", type=Path, help="Data file to add to.  [default: FILE.call.jsonl]")
-@click.option("--at", multiple=True, callback=points, metavar="VALUES", help="As in N=2^20,P=64.")
-@click.option("--time", default="time", metavar="NAME", help="Fit time, h (bytes) or a counter.")
-@click.option("--formula", metavar="FORMULA", help="Fit another formula than the program's.")
+@option("-o", "--out", type=Path, help="Data file to add to.  [default: FILE.call.jsonl]")
+@option("--at", multiple=True, type=values, help="As in N=2^20,P=64.")
+@option("--time", default="time", metavar="NAME", help="Fit time, h (bytes) or a counter.")
+@option("--formula", metavar="FORMULA", help="Fit another formula than the program's.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.argument("rest", nargs=-1, type=click.UNPROCESSED)
 def call(  # noqa: PLR0913, PLR0917  # each is an option
-    procs: str,
+    procs: str | None,
     settings: tuple[str, ...],
-    counters: str,
+    counters: str | None,
     backend: str | None,
     machine: Machine | None,
     out: Path | None,
@@ -108,15 +108,15 @@ def call(  # noqa: PLR0913, PLR0917  # each is an option
     target = (out or Path(f"{Path(file).stem}.call.jsonl")).absolute()
     counts: tuple[int | None, ...] = read_counts("--nprocs", procs) if procs else (None,)
     is_virtual = backend is not None and backends.find(backend).is_virtual
-    counted = usable(counters, virtual=is_virtual)
+    counted = usable(counters or "", virtual=is_virtual)
     where = {"backend": backend, "machine": machine}
     put_first(Path(file).absolute().parent)
     enter(backend, max((count for count in counts if count is not None), default=None))
     names: dict[str, None] = {}
-    for values in combinations(dict(map(read_setting, settings))):
+    for each in combinations(dict(map(read_setting, settings))):
         for nprocs in counts:
             try:
-                found = session.run(file, rest, values, counted=counted, nprocs=nprocs, **where)
+                found = session.run(file, rest, each, counted=counted, nprocs=nprocs, **where)
             except (Exception, KeyboardInterrupt, SystemExit) as error:  # the script may raise any
                 if isinstance(error, UsageError) and error.pid is None:
                     raise

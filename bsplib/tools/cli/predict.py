@@ -16,11 +16,12 @@ from bsplib.tools.cli.options import (
     Point,
     Real,
     Whole,
-    durations,
     library_option,
-    points,
-    settings,
+    option,
+    setting,
     speed_option,
+    time,
+    values,
 )
 from bsplib.tools.cli.traces import position_of, read
 
@@ -41,118 +42,110 @@ _TABLE = (
 
 
 @click.command("predict")
-@click.option(
+@option(
     "--at",
     multiple=True,
-    callback=points,
-    metavar="VALUES",
+    type=values,
     help="Size and number of processes of a run that nobody made, as in n=2^30,p=64; may be given "
     "several times.",
 )
-@click.option(
+@option(
     "--machine",
     "machine",
     type=MachineName(),
     multiple=True,
-    metavar="NAME",
     help=f"Machine to predict for; may be given several times, and {ALL} stands for those that "
     "come with bsplib.  [default: that of the runs]",
 )
 @speed_option
-@click.option(
+@option(
     "--run",
     metavar="COMMAND",
     help="How to make a run, with {n}, {p} and the like for its variables. Without --at: the "
     "number of the run in the trace, from 1.  [default: all]",
 )
-@click.option(
+@option(
     "--budget",
-    callback=durations,
+    type=time,
     default="0",
-    show_default=True,
-    metavar="TIME",
     help="For how long runs are made by --run, as in 10m or 90s.",
 )
-@click.option(
+@option(
     "--model-out",
     type=OutputFile(allow_dash=True),
     help="Write what was learned as JSON, a TARGET of its own; - for standard output.",
 )
-@click.option("--plot", type=OutputFile(), help="Plot the times into this file.")
+@option("--plot", type=OutputFile(), help="Plot the times into this file.")
 @force_option
-@click.option(
+@option(
     "--by",
     multiple=True,
     metavar="NAMES",
     help="Variables on which the time depends, separated by commas; for traces also n=size where "
     "the program calls it size.  [default: all that vary]",
 )
-@click.option(
+@option(
     "--set",
     "settings",
     multiple=True,
-    callback=settings,
+    type=setting,
     metavar="VALUES",
     help="Values that traces do not have, as in n=2^20,s=64; of some traces as in "
     "'run-1024-*:n=1024'.",
 )
-@click.option(
+@option(
     "--model",
     "models",
     multiple=True,
     type=click.Choice(["bsp", "bspwb", "mpm", "obsp"], case_sensitive=False),
     help="Without --at: cost model; may be given several times.  [default: all]",
 )
-@click.option("--pattern", metavar="NAME", help="Without --at: use g and L of this pattern.")
-@click.option(
+@option("--pattern", metavar="NAME", help="Without --at: use g and L of this pattern.")
+@option(
     "--top",
     default=20,
-    show_default=True,
     type=Whole(0),
-    metavar="N",
     help="With several Machines: number of functions and cost centres to show; 0: all.",
 )
 @library_option
-@click.option("--time", metavar="NAME", help="Column with the times.  [default: time]")
-@click.option(
+@option("--time", metavar="NAME", help="Column with the times.  [default: time]")
+@option(
     "--region",
     metavar="NAME",
     help="Region in a file of Extra-P, or a block of bsp.experiment in traces, of which the "
     "formula is fitted.",
 )
-@click.option(
+@option(
     "--processes",
     metavar="NAME",
     help="Column with the number of processes.  [default: one with a name such as P, np, nprocs, "
     "ranks or threads]",
 )
-@click.option(
+@option(
     "--formula",
     metavar="FORMULA",
     help="Formula of the times, as in 'f[0] + f[1]*N/P'.  [default: its terms are chosen]",
 )
-@click.option(
+@option(
     "--divide",
     metavar="QUANTITY",
     help="Quantity, such as N/P, at some value of which coefficients of FORMULA may change.",
 )
-@click.option("--signed", "negative", is_flag=True, help="Coefficients of FORMULA may be negative.")
-@click.option(
+@option("--signed", "negative", is_flag=True, help="Coefficients of FORMULA may be negative.")
+@option(
     "--confidence",
     type=Real(0, 1, min_open=True, max_open=True),
     metavar="X",
     default=0.9,
-    show_default=True,
     help="Part of the true times that has to be inside a band.",
 )
-@click.option(
+@option(
     "--of-repeats",
     type=click.Choice(["least", "median", "mean"]),
     default="least",
-    show_default=True,
     help="What counts of several times at one point of a table.",
 )
-@click.option(
+@option(
     "--export",
     type=OutputFile(),
     help="Write the times as JSON Lines, which Extra-P reads.",
@@ -247,10 +240,10 @@ def _are_programs(files: Sequence[Path]) -> bool:
 def _refuse(names: Sequence[str], what: str) -> None:
     """Say which option of the command line is not for what is asked."""
     context = click.get_current_context()
-    for option in context.command.params:
-        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if given and option.name in names:
-            raise click.UsageError(f"{max(option.opts, key=len)} is not for {what}")
+    for each in context.command.params:
+        given = context.get_parameter_source(each.name or "") is ParameterSource.COMMANDLINE
+        if given and each.name in names:
+            raise click.UsageError(f"{max(each.opts, key=len)} is not for {what}")
 
 
 def _replay(

@@ -11,12 +11,12 @@ from bsplib.output_file import TRACE
 from bsplib.record.events import rank_files
 from bsplib.record.join import recover as rescue_ranks
 from bsplib.recording.recovery import recover as rescue
-from bsplib.tools.cli.options import FOLDER
+from bsplib.tools.cli.options import FOLDER, option
 from bsplib.visible import as_command, visible
 
 
 @click.command("recover")
-@click.option(
+@option(
     "-o",
     "--out",
     type=OutputFile(TRACE),

@@ -14,6 +14,7 @@ from bsplib.tools.cli.options import (
     Whole,
     library_option,
     on_machine_option,
+    option,
     run_option,
     speed_option,
 )
@@ -24,30 +25,25 @@ _ROWS = 40
 
 
 @click.command("report")
-@click.option(
-    "--sort", type=click.Choice(_SORTS), default="loss", show_default=True, help="Order of rows."
-)
-@click.option(
+@option("--sort", type=click.Choice(_SORTS), default="loss", help="Order of rows.")
+@option(
     "--top",
     type=Whole(0),
-    metavar="N",
     help=f"Rows to show; 0 shows all.  [default: {_ROWS}; all with --json]",
 )
-@click.option("--depth", type=Whole(0), metavar="N", help="Show nodes up to N calls below main.")
-@click.option("--node", metavar="NAME", help="Show this node with its callers and callees.")
-@click.option(
+@option("--depth", type=Whole(0), help="Show nodes up to N calls below main.")
+@option("--node", metavar="NAME", help="Show this node with its callers and callees.")
+@option(
     "--metric",
     type=Metric(),
     default="loss",
-    show_default=True,
-    metavar="METRIC",
     help="Loss, or another critical path to mark.",
 )
 @on_machine_option
 @speed_option
 @run_option
 @library_option
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.argument("file", type=TRACE)
 def command(file: Path, top: int | None, as_json: bool, **given: Any) -> None:
     """Print what a run lost and where, and its call graph as a table.

@@ -27,6 +27,7 @@ from bsplib.tools.cli.options import (
     backend_option,
     machine_option,
     nprocs_option,
+    option,
     script_parameters,
     timeout_option,
 )
@@ -39,57 +40,52 @@ if TYPE_CHECKING:
 @click.command("run", context_settings={"allow_interspersed_args": False})
 @nprocs_option
 @backend_option
-@click.option(
+@option(
     "--profile",
     type=OutputFile(TRACE),
     envvar="BSP_PROFILE",
-    show_envvar=True,
     help="Record all runs of SCRIPT in this trace file.",
 )
-@click.option(
+@option(
     "--no-lines",
     is_flag=True,
     envvar="BSP_NO_LINES",
-    show_envvar=True,
     help="Do not let the trace have samples of the lines that processes execute.",
 )
 @machine_option
-@click.option(
+@option(
     "--check",
     is_flag=True,
     envvar="BSP_CHECK",
-    show_envvar=True,
     help="Report what is legal but probably a mistake: transfers that overlap, arrays that change "
     "before the sync, messages that nobody reads.",
 )
-@click.option(
+@option(
     "--mpiexec",
     envvar="BSP_MPIEXEC",
-    show_envvar=True,
     metavar="COMMAND",
     help="Command that starts the processes of --backend mpi, such as 'srun --mpi=pmix'.",
 )
 @timeout_option
-@click.option(
+@option(
     "--debug",
     "debugged",
     type=Whole(0),
     metavar="PID",
     help="Let breakpoint() in process PID stop in this terminal; others pass theirs by.",
 )
-@click.option(
+@option(
     "--speedup",
     is_flag=True,
     help="Run SCRIPT once more on one virtual processor, and print the speed-up T(1)/T(P).",
 )
-@click.option(
+@option(
     "--repeat",
     type=Whole(1),
     default=1,
-    metavar="N",
     help="Run SCRIPT N times into one trace, so that a report can say how sure its figures are.",
 )
-@click.option("--hash-seed", hidden=True, help="Seed of hash() of a text, the same in all ranks.")
+@option("--hash-seed", hidden=True, help="Seed of hash() of a text, the same in all ranks.")
 @script_parameters
 def command(  # noqa: PLR0913  # each is an option
     script: str,

@@ -26,6 +26,7 @@ from bsplib.tools.cli.options import (
     backend_option,
     machine_option,
     nprocs_option,
+    option,
     script_parameters,
     timeout_option,
 )
@@ -46,7 +47,7 @@ _REPEATS = 3
 
 
 @click.command("sweep", context_settings={"allow_interspersed_args": False})
-@click.option(
+@option(
     "--set",
     "settings",
     multiple=True,
@@ -58,26 +59,24 @@ _REPEATS = 3
 @nprocs_option
 @backend_option
 @machine_option
-@click.option(
+@option(
     "--repeats",
     type=Whole(1),
-    metavar="N",
     help=f"Runs of each combination and seed.  [default: {_REPEATS}, or 1 with several seeds]",
 )
-@click.option(
+@option(
     "--seeds",
     type=Whole(1),
-    metavar="N",
     help=f"Number of seeds: seed = 0, 1 and so on.  [default: {_SEEDS} where SCRIPT takes a seed]",
 )
-@click.option(
+@option(
     "-o",
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
     help="Folder for the traces.  [default: SCRIPT.sweep]",
 )
-@click.option("--plot", type=OutputFile(), help="Plot balance and time into this file.")
+@option("--plot", type=OutputFile(), help="Plot balance and time into this file.")
 @timeout_option
 @force_option
 @script_parameters

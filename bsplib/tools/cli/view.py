@@ -18,71 +18,65 @@ from bsplib.tools.cli.options import (
     Point,
     Whole,
     library_option,
-    points,
+    option,
+    values,
 )
 from bsplib.tools.cli.traces import read, summing_up
 
 
 @click.command("view")
-@click.option(
+@option(
     "--html",
     type=OutputFile(PAGE),
     help="Write one page that works offline, with the program's source as far as it is here, "
     "and start no server.",
 )
 @force_option
-@click.option(
+@option(
     "--port",
     type=Whole(0, 65535),
-    default=0,
-    metavar="N",
     help="Port of the server.  [default: a free one]",
 )
-@click.option(
-    "--browser/--no-browser", default=True, help="Open a browser, or only print the address."
-)
-@click.option(
+@option("--browser/--no-browser", default=True, help="Open a browser, or only print the address.")
+@option(
     "--metric",
     type=Metric(),
-    metavar="METRIC",
     help="What the shades stand for at first: loss, or another critical path, such as h-imb.",
 )
 @library_option
-@click.option(
+@option(
     "--sources",
     type=FOLDER,
     metavar="FOLDER",
     help="Look for source files in this folder, too, by the ends of their names; show them even if "
     "the trace cannot tell whether they are those that ran.",
 )
-@click.option(
+@option(
     "--compare",
     "before",
     type=TRACE,
     metavar="BEFORE",
     help="Show what changed since the runs in the trace BEFORE, too.",
 )
-@click.option(
+@option(
     "--fit",
     "model",
     type=TRACE,
     metavar="MODEL",
     help="Show the call graph that a model predicts, which bsp predict --model-out wrote.",
 )
-@click.option(
+@option(
     "--machine",
     "machines",
     type=MachineName(),
     multiple=True,
-    metavar="NAME",
     help="Machine on which the page shows the run, too; may be repeated. A page that --html wrote "
     "has only these. With --fit: Machine to predict for.",
 )
-@click.option(
+@option(
     "--at",
-    callback=points,
+    type=values,
     multiple=True,
-    metavar="VALUES",
     help="With --fit: point at which the page opens, as in n=2^30,p=256; may be repeated, for more "
     "to choose from. A page that --html wrote has only these.",
 )
@@ -109,7 +103,7 @@ def command(files: tuple[Path, ...], html: Path | None, force: bool, **given: An
       bsp view --html sort.html --fit sort.json --at n=2^20,p=64 --at n=2^30,p=256
     """
     model, machines, before = given["model"], given["machines"], given["before"]
-    served = {"port": given["port"], "open_browser": given["browser"]}
+    served = {"port": given["port"] or 0, "open_browser": given["browser"]}
     if given["metric"] and (html is not None or model is not None):
         raise click.UsageError("--metric is for traces that are served")
     for name in machines:
