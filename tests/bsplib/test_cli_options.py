@@ -205,6 +205,19 @@ def test_machines_are_listed_and_shown():
     assert "l_s = 1e-05" in shown.output
 
 
+@pytest.mark.parametrize("name", ["probe", "machines", "fit", "tune", "experiment"])
+def test_an_earlier_name_of_a_command_says_the_new_one(name):
+    done = run_bsp(name, "-n", "4", "some.file")
+    assert done.exit_code == 2
+    assert f"Error: bsp {name} is now bsp " in done.output
+
+
+def test_an_earlier_name_of_an_order_says_the_new_one(here):
+    done = run_bsp("report", "--sort", "cost", "some.file")
+    assert done.exit_code == 2
+    assert "the order cost is called time now" in done.output
+
+
 def test_without_a_number_the_last_run_is_the_one_that_is_shown(here):
     bsplib.run(lambda bsp: bsp.sync(), nprocs=2, backend="sim", profile="sort.bsp")
     done = run_bsp("export", "--out", "x.csv", "sort.bsp")

@@ -54,10 +54,21 @@ class _Sentences(Listing):
         "Compare with the literature": ["papers"],
     }
 
+    moved: ClassVar[Mapping[str, str]] = {
+        "probe": "bsp machine probe",
+        "machines": "bsp machine list, and of a trace: bsp predict --machine all TRACE",
+        "fit": "bsp predict --at VALUES FILE...",
+        "tune": "bsp sweep --set NAME=VALUES SCRIPT",
+        "experiment": "bsp sweep --set NAME=VALUES SCRIPT, and then bsp predict FOLDER",
+    }
+    """Names of an earlier version, each with what to write now."""
+
     def list_commands(self, ctx: click.Context | None) -> list[str]:  # noqa: ARG002  # as in click
         return sorted(name for names in self.sections.values() for name in names)
 
     def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:
+        if cmd_name in self.moved:
+            raise click.UsageError(f"bsp {cmd_name} is now {self.moved[cmd_name]}")
         if cmd_name not in self.list_commands(ctx):
             return None
         # A program sees standard output as it is; what a command prints may not have a character.

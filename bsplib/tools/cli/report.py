@@ -24,8 +24,18 @@ _SORTS = ("loss", "time", "comp", "comm", "idle", "h", "supersteps", "name", "tr
 _ROWS = 40
 
 
+class _Order(click.Choice[str]):
+    """Type of the option that names an order of rows."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the order; that by cost has another name."""
+        if value == "cost":
+            self.fail("the order cost is called time now: what is booked at a node", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.command("report")
-@option("--sort", type=click.Choice(_SORTS), default="loss", help="Order of rows.")
+@option("--sort", type=_Order(_SORTS), default="loss", help="Order of rows.")
 @option(
     "--top",
     type=Whole(0),
