@@ -87,21 +87,16 @@ def ahead(made: Iterator[Made]) -> Iterator[Made]:
     """Yield what an iterator makes; while one is looked at, a thread makes the next one.
 
     So two cores share the work on a table: both sides are mostly inside of numpy, or of the codec,
-    and leave the interpreter to the other meanwhile. For a single chunk no thread is started.
+    and leave the interpreter to the other meanwhile.
 
     Args:
         made: makes chunks, or what is computed from them; never None.
     """
-    one, two = next(made, None), next(made, None)
-    if one is not None:
-        yield one
-    if two is None:
-        return
     with ThreadPoolExecutor(1) as thread:
-        while two is not None:
+        following = thread.submit(next, made, None)
+        while (one := following.result()) is not None:
             following = thread.submit(next, made, None)
-            yield two
-            two = following.result()
+            yield one
 
 
 class RunTable(ABC):
