@@ -108,22 +108,22 @@ def library(values: Mapping[str, Vector], processes: str | None) -> list[Term]:
     """
     varied = [name for name, array in values.items() if np.ptp(array) > 0]
     found: list[Term] = [Term("1", 0.0)]
-    seen: list[Vector] = [np.ones(max(len(array) for array in values.values()))] if varied else []
+    units: list[Vector] = []  # proportional terms have the same
+    if varied:
+        count = max(len(array) for array in values.values())
+        units.append(np.full(count, count**-0.5))
     for term in _terms([name for name in varied if name != processes], processes, varied):
         try:
             values_of = column(term.text, values)
         except FormulaError:
             continue
-        if (values_of >= 0).all() and not any(_alike(values_of, other) for other in seen):
+        unit = values_of / np.linalg.norm(values_of)
+        known = np.reshape(units, (-1, len(unit)))
+        # far below any noise of times
+        if (values_of >= 0).all() and not (np.abs(known - unit).max(axis=1) < 1e-9).any():
             found.append(term)
-            seen.append(values_of)
+            units.append(unit)
     return found
-
-
-def _alike(one: Vector, other: Vector) -> bool:
-    """Whether two terms are proportional at all points."""
-    first, second = one / np.linalg.norm(one), other / np.linalg.norm(other)
-    return bool(np.abs(first - second).max() < 1e-9)  # far below any noise of times
 
 
 def _terms(sizes: Sequence[str], processes: str | None, varied: Sequence[str]) -> Iterator[Term]:
