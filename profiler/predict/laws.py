@@ -239,6 +239,7 @@ def _exact(
     """Yield the subsets of terms of which a sum gives all values."""
     norm = np.linalg.norm(columns, axis=0)
     scaled = columns / norm
+    shown = functools.cache(functools.partial(_shown, sample))  # thousands of terms, few functions
     products, wanted = scaled.T @ scaled, scaled.T @ sample.counts
     for start in range(0, len(subsets), 20_000):  # some megabytes at once
         some = subsets[start : start + 20_000]
@@ -256,7 +257,7 @@ def _exact(
         right = near.all(axis=1)
         for each, factors in zip(some[right], factors_of[right], strict=True):
             chosen = [terms[place] for place in each]
-            if not grids and not all(_shown(term, sample) for term in chosen):
+            if not grids and not all(shown(term.parts[1]) for term in chosen):
                 continue
             law = _law(chosen, factors, columns[:, each], sample)
             if law is not None:
@@ -284,9 +285,8 @@ def _law(
     return Law(text.replace("+ -", "- "), weight, terms=len(terms))
 
 
-def _shown(term: CountedTerm, sample: _Sample) -> bool:
+def _shown(sample: _Sample, function: str) -> bool:
     """Whether the function of p in a term has three values in the runs; of grids, the rows."""
-    function = term.parts[1]
     if not function or function in _OF_BLOCKS:
         return True
     shape = "grid_rows(p)" if "grid" in function or "sqrt(" in function else function
