@@ -66,7 +66,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ``slow`` are further values of parameters on real processes, on a single one, in a browser or
     where a test is lengthy: what a value does is decided by code that all of these share. Of each
     file one test runs on ranks of an MPI, which keep both cores busy also while they wait, and one
-    of the lengthy tests that start ranks by themselves, on one of both MPIs.
+    of the lengthy tests that start ranks by themselves, on one of both MPIs. A lengthy test whose
+    values take different code is marked ``lengthy(values="all")``.
     """
     seen: set[object] = set()
     with_ranks: dict[object, tuple[str, int]] = {}
@@ -77,18 +78,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         test = item.nodeid.partition("[")[0]
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         backend, _, _ = str(parameters.get("backend", "sim")).partition("-")
+        real = "shm" if marked("real_processes") and backend == "sim" else backend
+        lengthy = marked("lengthy")
         nprocs = parameters.get("nprocs")
         count = nprocs if marked("every_count") else None
         place = (item.path if backend == "mpi" else test, backend, count)
-        kind = test if backend == "sim" else (item.path, backend)
-        is_costly = backend != "sim" or nprocs == 1 or marked("browser") or marked("lengthy")
+        kind = test if real == "sim" else (item.path, real)
+        is_costly = backend != "sim" or nprocs == 1 or marked("browser")
+        is_costly = is_costly or (lengthy and not lengthy.kwargs)
         if place in seen and is_costly and "mpi" not in parameters:
             item.add_marker("slow")
-        elif "mpi" in parameters and marked("lengthy"):
+        elif "mpi" in parameters and lengthy:
             chosen = with_ranks.setdefault(item.path, (test, len(with_ranks) % 2))
             if chosen != (test, item.callspec.indices["mpi"]):
                 item.add_marker("slow")
-        elif not (kind in seen or marked("lengthy") or marked("browser") or draws(item)):
+        elif not (kind in seen or lengthy or marked("browser") or draws(item)):
             seen.add(kind)
             if backend != "mpi":
                 item.add_marker("quick")

@@ -42,6 +42,7 @@ def seconds_of(kind, verdict):
     return sum(each.seconds for each in verdict.sentences if each.kind == kind)
 
 
+@pytest.mark.lengthy(values="all")
 @pytest.mark.parametrize("fact", FACTS)
 @pytest.mark.parametrize("share", [0.1, pytest.param(1.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("app", "nprocs"), PLACES)
@@ -61,6 +62,7 @@ def test_the_verdict_begins_with_what_was_planted(
         assert first.pids == tuple(range(nprocs // 2, nprocs))
 
 
+@pytest.mark.lengthy(values="all")
 @pytest.mark.parametrize("program", [undisturbed, halves])
 @pytest.mark.parametrize(("app", "nprocs"), PLACES)
 def test_an_application_that_nothing_disturbs_is_balanced(tmp_path, app, nprocs, program):

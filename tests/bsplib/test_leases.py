@@ -19,6 +19,7 @@ def open_sub_group(bsp, way):
     return bsp.partition([bsp.nprocs]) if way == "partition" else bsp.split(0)
 
 
+@pytest.mark.lengthy(values="all")
 @pytest.mark.procs(2, 3, 4)
 @pytest.mark.parametrize("way", ["partition", "split"])
 def test_replies_to_gets_stay_when_who_serves_them_leaves_the_sub_group(run, way):

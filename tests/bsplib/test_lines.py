@@ -30,6 +30,8 @@ from bsplib.recording.records import Doing, Frame
 from bsplib.recording.trace import read_trace
 from tests.recordings import record_run
 
+pytestmark = pytest.mark.real_processes
+
 needs_sampler = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it samples")
 LIBRARY = Path(bsplib.__file__).parent / "machine/library"
 BLOCK = bytes(2_000_000)

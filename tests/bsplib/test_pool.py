@@ -25,6 +25,8 @@ from tests.processes import run_python
 
 from .pipes_backend import PIPES
 
+pytestmark = pytest.mark.real_processes
+
 DEADLINE_S = 30
 METHODS = multiprocessing.get_all_start_methods()
 

@@ -15,6 +15,8 @@ import pytest
 import bsplib
 from bsplib.backends.shm.child import KeptPort
 
+pytestmark = pytest.mark.real_processes
+
 # Functions that a pool is given stand inside the tests: see test_pool.py.
 
 

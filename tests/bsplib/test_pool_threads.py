@@ -15,7 +15,7 @@ from bsplib.backends.shm.child import run_process
 
 from .phases import DEADLINE_S
 
-pytestmark = pytest.mark.timeout(DEADLINE_S)
+pytestmark = [pytest.mark.timeout(DEADLINE_S), pytest.mark.real_processes]
 
 
 def in_threads(*calls):

@@ -199,6 +199,7 @@ def test_a_computation_is_compared_with_that_of_one_process_alone(monkeypatch):
     assert alone == together
 
 
+@pytest.mark.lengthy
 def test_each_round_is_made_by_new_processes(monkeypatch, few_sizes):
     """Where the system places their memory differs, and so do the caches."""
     monkeypatch.setattr(probe_times, "measure_round", own_pid)

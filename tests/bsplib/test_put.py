@@ -52,6 +52,7 @@ def test_puts_of_any_size_arrive_whole(bsp, size):
     assert (x == np.arange(size) + (bsp.pid - 1) % bsp.nprocs).all()
 
 
+@pytest.mark.lengthy(values="all")
 def test_thousands_of_small_puts_arrive_in_one_superstep(bsp):
     x = bsp.zeros(3000, int)
     for number in range(3000):

@@ -13,6 +13,8 @@ from bsplib.recording.trace import read_trace
 from bsplib.running.options import current
 from tests.processes import run_python
 
+pytestmark = pytest.mark.lengthy(values="all")  # each test runs pytest
+
 # pytester forgets the modules that a run of pytest imported, and each would import them anew.
 pytest_plugins = ["pytester"]
 

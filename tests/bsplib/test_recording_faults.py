@@ -97,6 +97,7 @@ def fill_up(bsp):
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
 
 
+@pytest.mark.lengthy
 @pytest.mark.procs(1, 3)
 @pytest.mark.real_processes
 @pytest.mark.fresh

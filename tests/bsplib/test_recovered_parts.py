@@ -24,6 +24,8 @@ from tests.commands import run_bsp
 
 from .pipes_backend import PIPES
 
+pytestmark = pytest.mark.real_processes
+
 SPREAD = "spread"
 TRACE = "out.bsp"
 

@@ -138,6 +138,7 @@ def test_what_is_refused_is_what_is_wrong_in_one_record(monkeypatch, block, arra
     assert 10 < refused < 40
 
 
+@pytest.mark.lengthy
 def test_of_many_groups_of_many_processes_only_those_with_records_take_memory():
     groups = (root_group(2**16), *[GroupInfo(0, 0, 0, 0, range(2**16))] * 2**16)
     records = np.zeros(3, RECORD)

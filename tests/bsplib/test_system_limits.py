@@ -258,6 +258,7 @@ def addresses():
         return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.lengthy
 @pytest.mark.real_processes
 @pytest.mark.procs(4)
 def test_a_process_maps_what_it_uses_and_not_all_there_is(run):

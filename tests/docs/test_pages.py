@@ -52,6 +52,7 @@ def test_every_command_of_a_page_prints_what_the_page_shows(page, server, tmp_pa
         assert drawn == shown
 
 
+@pytest.mark.lengthy(values="all")
 @pytest.mark.parametrize("page", WITH_SESSIONS, ids=name_of)
 def test_every_session_of_a_page_answers_as_the_page_says(page, server, tmp_path):
     for step in steps(page):

@@ -15,6 +15,8 @@ import pytest
 
 from tests.bsplib.phases import eventually, state_of
 
+pytestmark = pytest.mark.lengthy(values="all")
+
 ROOT = Path(__file__).parents[2]
 RATE, DELAY = 1e9, 1e-3  # of the fixture hosts
 PAYLOAD = 2**24

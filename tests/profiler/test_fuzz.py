@@ -41,5 +41,6 @@ def test_damaged_files_are_shown_or_refused_in_a_sentence(sound, name, tmp_path)
     assert ends <= {"shown", "refused"}
 
 
+@pytest.mark.lengthy
 def test_a_name_that_turned_what_a_terminal_shows_no_longer_does(sound, tmp_path):
     assert try_one(sound["machines"], 800_785, tmp_path) == "shown"

@@ -114,6 +114,7 @@ def test_a_simple_branch_wins_over_a_sum_of_rare_terms():
     assert laws_of(values, np.array([0.0, 1, 1, 1]))[0].text == "(1)*above(p, 2)"
 
 
+@pytest.mark.lengthy
 def test_the_larger_side_of_a_branch_is_a_bare_function_where_it_has_two_values():
     assert predicted(lambda n, p: p - 1 if p >= 4 else 0) == {31}
     assert not predicted(lambda n, p: np.ceil(np.log2(p) / 2))  # 1, 1 and 2 are p/4 from p = 4 on
@@ -135,6 +136,7 @@ def test_a_branch_whose_larger_side_is_a_chance_sum_is_no_law():
     )
 
 
+@pytest.mark.lengthy
 def test_laws_that_differ_beyond_the_runs_are_all_given():
     """Rows of a grid of 2, 4 and 8 processes are 1, 2 and 2: so is a branch, and the whole root."""
     values, counts = grid(lambda n, p: 1 if p == 2 else 2)

@@ -318,6 +318,7 @@ def test_a_time_is_known_where_laws_give_all_of_it_and_else_believed(tmp_path):
     assert [opening(each) for each in (0.0, 1e-8)] == ["Known", "Believed"]
 
 
+@pytest.mark.lengthy
 def test_a_point_at_which_a_law_has_no_value_is_refused_in_a_sentence(recorded):
     model = learn([recorded("scanned", n, p) for n in SIZES[:2] for p in COUNTS])
     first, *others = model.chains
@@ -338,6 +339,7 @@ def test_a_model_that_was_written_predicts_the_same(model_of, tmp_path):
     assert (other.low_s, other.high_s) == (one.low_s, one.high_s)
 
 
+@pytest.mark.lengthy(values="all")
 @pytest.mark.parametrize(
     "change",
     [
@@ -379,12 +381,14 @@ def test_the_run_that_is_named_narrows_the_band(recorded):
     assert after.high_s / after.low_s < before.high_s / before.low_s
 
 
+@pytest.mark.lengthy
 def test_a_run_is_named_also_where_the_square_of_a_band_is_no_number(model_of):
     found = predict_run(model_of("solver"), 32, {"n": 8192})
     wide = tuple(replace(each, low_s=0.0, high_s=1e200) for each in found.chains)
     assert run_to_make(replace(found, chains=wide, high_s=1e200)) is not None
 
 
+@pytest.mark.lengthy
 def test_the_roll_off_is_where_more_processes_no_longer_help(model_of):
     found = scaling(predict_run(model_of("solver"), 32, {"n": 8192}))
     totals = {each.point["p"]: each.total.total_s for each in found.predictions}

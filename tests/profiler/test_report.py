@@ -257,6 +257,7 @@ def test_no_number_is_cut_and_no_row_folded_at_any_width(large, width, sort):
         assert re.search(rf"(?:{number} +(?:\d+|<1)%|0 s)  .*$", line), line
 
 
+@pytest.mark.lengthy(values="all")
 @pytest.mark.parametrize("width", COLUMNS_AT)
 def test_narrow_terminals_have_fewer_columns_and_say_which_are_missing(large, width):
     text = shown(large, width=width, choice=RowChoice(top=40))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 from tests.processes import run_command
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +38,7 @@ def test_the_statement_is_found_in_a_function_only_where_it_is_one():
     assert not with_global("text = 'global x'\n")
 
 
+@pytest.mark.lengthy
 def test_only_what_belongs_to_the_process_is_global():
     found = {name for name in sources() if with_global((ROOT / name).read_text("utf-8"))}
     assert found == set(EXCEPTIONS)

@@ -344,6 +344,7 @@ def test_the_pure_parts_know_no_processes_and_no_server(name):
     assert modules & HEAVY == set()
 
 
+@pytest.mark.lengthy
 def test_a_program_that_runs_loads_no_room_but_the_runtime():
     code = "import sys, bsplib; bsplib.run; print(*sorted(sys.modules))"
     done = run_python("-c", code, check=True, cwd=ROOT)
@@ -365,6 +366,7 @@ FOR_FEW_PROGRAMS = {
 """What a program loads when it does what only some programs do, or starts processes."""
 
 
+@pytest.mark.lengthy
 def test_the_names_of_the_package_load_only_what_every_program_needs():
     code = (
         "import sys, numpy; before = set(sys.modules); import bsplib; bsplib.run, bsplib.Group; "

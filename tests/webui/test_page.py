@@ -74,6 +74,7 @@ def test_a_saved_page_is_summed_up_in_fewer_passes_to_what_each_answer_says_alon
     assert len(passes) - count >= count + 4
 
 
+@pytest.mark.lengthy
 def test_a_saved_page_allows_its_own_scripts_by_hash_and_no_others(saved):
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', saved).group(1)
     policy = policy.replace("&#39;", "'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from dataclasses import asdict
@@ -51,6 +52,7 @@ def seen(n, p):
     return Observation({"n": n, "p": p}, dict(zip(CHAINS, (first, second), strict=True)), 1.0)
 
 
+@functools.cache
 def made(**more):
     """Return a model of two cost centres."""
     observations = [seen(n, p) for n in SIZES for p in PROCESSES]
@@ -98,6 +100,7 @@ def test_the_server_answers_with_what_python_predicts(n, p, machine):
     assert found["curves"]["roll_off"] == scaling(expected).roll_off
 
 
+@pytest.mark.lengthy(values="all")
 @pytest.mark.parametrize(
     "query",
     [

@@ -17,6 +17,8 @@ from traitlets.config import Config
 import bsplib
 from bsplib.recording.trace import read_trace
 
+pytestmark = pytest.mark.real_processes
+
 
 @pytest.fixture(scope="module")
 def loaded():
