@@ -19,27 +19,23 @@ def import_statements(path):
 @functools.cache  # several tests ask for all files, and parsing all takes seconds
 def _read(path):
     """Return what the two functions above return."""
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))))
-    statements = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
-    for node in statements:
-        assert getattr(node, "level", 0) == 0, f"{path}: a relative import"
-    inside = _below(nodes, lambda node: isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    for_types = _below(nodes, _is_for_types)
-    lines = {node.lineno for node in statements if id(node) in for_types}
-    return [(node, id(node) in inside) for node in statements], lines
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    found = [*_imports(tree.body, in_function=False, for_types=False)]
+    for statement, _, _ in found:
+        assert getattr(statement, "level", 0) == 0, f"{path}: a relative import"
+    lines = {statement.lineno for statement, _, for_types in found if for_types}
+    return [(statement, in_function) for statement, in_function, _ in found], lines
 
 
-def _is_for_types(node):
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-
-
-def _below(nodes, is_block):
-    """Return the import statements, as their ids, in the bodies of some nodes."""
-    return {
-        id(node)
-        for block in nodes
-        if is_block(block)
-        for statement in block.body
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    }
+def _imports(block, *, in_function, for_types):
+    """Yield (import, whether in a function, whether for types only); expressions have none."""
+    for statement in block:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            yield statement, in_function, for_types
+        inside = in_function or isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+        typed = for_types or (
+            isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING"
+        )
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            skipped = typed if name == "body" else for_types
+            yield from _imports(getattr(statement, name, ()), in_function=inside, for_types=skipped)

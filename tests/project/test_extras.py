@@ -14,6 +14,8 @@ import bsplib
 from bsplib.extras import EXTRAS
 from tests.processes import run_python
 
+from .imports_of import import_statements, types_only
+
 pytestmark = pytest.mark.lengthy  # each test starts an interpreter
 
 ROOT = Path(__file__).parents[2]
@@ -80,17 +82,13 @@ def test_the_supported_versions_of_python_are_stated():
 # -- imports -----------------------------------------------------------------------------------
 
 
-def imported(tree):
+def imported(path):
     """Packages that a module imports, but for type checkers."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module.partition(".")[0]
-        else:
-            yield from imported(node)
+    skipped = types_only(path)
+    for node, _ in import_statements(path):
+        if node.lineno not in skipped:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            yield from (name.partition(".")[0] for name in names or [node.module])
 
 
 def is_for_ranks(path):
@@ -103,7 +101,7 @@ def test_packages_of_extras_are_imported_by_the_one_helper_only(room):
     wrong = [
         f"{path.relative_to(ROOT)}: {package}"
         for path in sorted((ROOT / room).rglob("*.py"))
-        for package in imported(ast.parse(path.read_text(encoding="utf-8")))
+        for package in imported(path)
         if package in EXTRAS and not (package == "mpi4py" and is_for_ranks(path))
     ]
     assert wrong == []
