@@ -398,6 +398,7 @@ def test_a_pool_that_cannot_be_is_refused(arguments, error, words):
 # -- start methods, and what is left ------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("method", METHODS)
 def test_a_pool_works_with_every_start_method(method):
     offset = 5

@@ -220,7 +220,7 @@ def test_an_array_is_popped_as_often_as_it_was_pushed_and_no_more(bsp):
 
 
 @pytest.mark.procs(1)
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_twenty_thousand_arrays_are_pushed_and_popped_in_any_order(run):
     """With a search for each of them, from either end, this would take minutes, not a second."""
 

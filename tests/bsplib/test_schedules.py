@@ -38,6 +38,7 @@ def explore(*options):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_programs_of_every_cell_are_right_in_random_orders():
     """A cell is a way, a duty, a next event and an end; what is not entered is impossible."""
     found = explore("--random", 595)

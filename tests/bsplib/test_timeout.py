@@ -110,6 +110,7 @@ def test_a_process_that_is_stopped_is_named(run):
     assert re.search(r"^1 +0 +stopped by a signal$", text, re.MULTILINE)
 
 
+@pytest.mark.slow
 @pytest.mark.real_processes
 @pytest.mark.procs(2)
 @pytest.mark.parametrize("method", [pytest.param("spawn", marks=pytest.mark.slow), "forkserver"])

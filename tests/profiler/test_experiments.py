@@ -15,6 +15,8 @@ from bsplib.profiler.predict.fit import fit_formula
 from bsplib.recording.trace import read_trace
 from tests.commands import run_bsp
 
+pytestmark = pytest.mark.lengthy(values="all")  # they share the runs of a sweep
+
 FORMULA = "f[0]*P + f[1]*N/P"
 
 

@@ -48,7 +48,7 @@ def run(script):
     return of_mpi(made, waits)
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_many_windows_say_what_one_says(run, monkeypatch):
     (whole,) = window.windows(run)
     expected = said(run)

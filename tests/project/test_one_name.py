@@ -59,7 +59,7 @@ def test_a_script_imports_its_own_modules_and_reads_its_trace(folder):
     ("folder", "line"),
     [
         pytest.param("module", LINES["bsp"], id="module-bsp"),
-        pytest.param("package", LINES["-m"], id="package--m"),
+        pytest.param("package", LINES["-m"], id="package--m", marks=pytest.mark.slow),
         pytest.param("module", LINES["-m"], id="module--m", marks=pytest.mark.slow),
         pytest.param("package", LINES["bsp"], id="package-bsp", marks=pytest.mark.slow),
     ],
@@ -74,6 +74,7 @@ def test_every_command_uses_the_rooms_of_bsplib(folder, line):
     assert "run 1: program.py" in output(folder, *line, "report", "own.bsp", PYTHONPATH=path)
 
 
+@pytest.mark.slow
 def test_a_program_of_bsplib_runs_beside_modules_of_its_names(folder):
     line = ("run", "-n", "2", "-m", "bsplib.apps.gallery.heat")
     assert output(folder, BSP, *line)

@@ -22,7 +22,7 @@ def checked(path):
     return run_python(*command)
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_the_workflow_has_the_form_that_the_build_server_reads(tmp_path):
     pytest.importorskip("check_jsonschema")
     assert checked(WORKFLOW).returncode == 0

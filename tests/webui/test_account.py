@@ -52,6 +52,7 @@ def narrow_parts(script):
     return Trace((run,))
 
 
+@pytest.mark.slow
 def test_the_text_of_a_narrow_part_is_shorter_but_never_cut(open_tab, narrow_parts, served, show):
     tab = open_tab()
     with served(narrow_parts) as url:

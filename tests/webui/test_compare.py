@@ -169,6 +169,7 @@ def test_the_graph_is_shaded_by_change_and_is_not_cut_on_paper(view, tab):
 # -- saved pages ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_page_saved_with_a_comparison_shows_it_offline(tab, traces, tmp_path, show):
     after, before = traces

@@ -75,6 +75,7 @@ def test_every_text_can_be_read(open_tab, url, show, theme, palette):
     assert tab.evaluate(FAINT, PARTS) == []
 
 
+@pytest.mark.slow
 def test_a_long_name_on_the_critical_path_pushes_no_figure_out_of_the_panel(open_tab, served, show):
     made = Script(2)
     stack = frame("main", 1, 4), frame("a_name_that_does_not_fit_into_the_panel", 6, 9)

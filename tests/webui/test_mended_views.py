@@ -21,6 +21,7 @@ def box(tab, name):
     return tab.locator(".node", has=tab.locator(f".title:text-is('{name}')"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["s", "f"])
 def test_what_is_shown_from_a_hidden_node_is_not_empty(
     tab, broadcast_url, broadcast_trace, show, ids, key
@@ -62,6 +63,7 @@ def test_while_a_run_is_read_the_page_says_so_and_shows_no_empty_frame(
     expect(tab.locator("#status")).to_have_text("")
 
 
+@pytest.mark.slow
 def test_each_view_is_one_page_on_paper(open_tab, broadcast_trace, served, show):
     tab = open_tab()
     with served(broadcast_trace, broadcast_trace) as url:

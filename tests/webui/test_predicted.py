@@ -231,6 +231,7 @@ def test_the_command_saves_the_page_with_the_machine_and_the_values(tmp_path):
     assert {path: [*point.values()] for path, point in shown.items()} == points
 
 
+@pytest.mark.lengthy(values="all")
 @pytest.mark.parametrize(
     ("words", "text"),
     [

@@ -149,7 +149,7 @@ class TestCommandLine:
         assert "between 128 B and 256 B" in result.output
 
     @pytest.mark.parametrize("ending", ["png", "svg"])
-    @pytest.mark.lengthy
+    @pytest.mark.slow
     def test_it_is_drawn_if_asked(self, tmp_path, ending):
         path = tmp_path / f"plot.{ending}"
         result = CliRunner().invoke(broadcast.command, [*LINE, "--plot", str(path)])

@@ -61,6 +61,7 @@ def test_unequal_blocks_exceed_the_bound_by_one_sample_at_most(seed):
     assert max(map(len, got)) <= 2 * total / p + regular_distance([len(b) for b in blocks])
 
 
+@pytest.mark.lengthy(values="all")
 @pytest.mark.parametrize("backend", ["shm", "sim"])
 def test_there_are_four_supersteps_and_h_is_what_the_cost_table_says(tmp_path, backend):
     p, m, c, d = 4, 1600, 4, 4

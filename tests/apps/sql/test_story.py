@@ -38,21 +38,21 @@ def average(summary):
     return summary.average / summary.maximum
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_input_in_large_blocks_is_uneven_and_is_balanced(told):
     assert (min(told["original"].rows_of_tran), max(told["original"].rows_of_tran)) == (0, 8192)
     for stage in ("balanced", "theoretical", "bitonic"):
         assert set(told[stage].rows_of_tran) == {6000}
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_balanced_input_evens_the_h_relations_of_the_queries(told):
     before, now = told["original"].sql_h, told["balanced"].sql_h
     assert average(now) > average(before) + 0.05
     assert now.maximum - now.average < 0.75 * (before.maximum - before.average)
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_the_gain_in_h_is_that_of_balance_and_that_of_what_is_moved(told):
     before, now = told["original"], told["balanced"]
     moved = 1 - now.sql_h.average / before.sql_h.average
