@@ -30,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo sql-story test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
-.PHONY: test-quick-runtime test-quick-rooms test-all-real test-all-rooms test-all-interpreted test-all-on-mpi test-all-of-mpi test-mpi
+.PHONY: test-quick-runtime test-quick-pages test-quick-rooms test-all-real test-all-rooms test-all-interpreted test-all-on-mpi test-all-of-mpi test-mpi
 .PHONY: test-interpreted test-pythons mutants soak lint bench sanitize wheels docs browser clean compiler core tools
 
 demo: $(INSTALLED)
@@ -76,13 +76,17 @@ test-interpreted: tools
 
 # One short case of every test, most of them in the simulator: less than a minute on two cores.
 test-quick: tools
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-quick-runtime test-quick-rooms
+	$(MAKE) --no-print-directory --jobs=3 --output-sync=target \
+	  test-quick-runtime test-quick-pages test-quick-rooms
 
 test-quick-runtime: tools
 	$(BIN)/pytest -m quick tests/bsplib
 
+test-quick-pages: tools
+	$(BIN)/pytest -m quick $(PAGE_TESTS)
+
 test-quick-rooms: tools
-	$(BIN)/pytest -m quick $(OTHER_TESTS) $(PAGE_TESTS)
+	$(BIN)/pytest -m quick $(OTHER_TESTS)
 
 # The quick tests on every Python that pyproject.toml names; uv downloads those that are not here.
 test-pythons: tools
