@@ -175,7 +175,7 @@ def test_run_takes_a_numpy_number_of_processes(backend):
     assert len(bsplib.run(lambda bsp: None, nprocs=np.int64(2), backend=backend)) == 2
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 @pytest.mark.procs(64)
 def test_many_more_processes_than_cores_exchange_everything(bsp):
     x = bsp.zeros(bsp.nprocs, int)

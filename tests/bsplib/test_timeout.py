@@ -125,6 +125,7 @@ def test_a_pool_takes_a_timeout_for_each_run():
         assert pool.run(lambda bsp: bsp.pid) == [0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.procs(2)
 def test_a_timeout_ends_a_run_of_a_thread_that_is_not_the_main_one(run):
     errors = []

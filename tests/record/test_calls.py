@@ -14,7 +14,7 @@ from .conftest import Rows, record, run
 
 PROGRAM = str(Path(__file__).with_name("every_kind.py"))
 COUNTS = [
-    pytest.param(1, marks=pytest.mark.lengthy),
+    pytest.param(1, marks=pytest.mark.slow),
     pytest.param(2, marks=pytest.mark.lengthy),
     pytest.param(4, marks=pytest.mark.slow),
 ]
