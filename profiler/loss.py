@@ -101,7 +101,7 @@ class Loss:
     sharing: int = 0
     """How many processes end these supersteps at the cost centre; 0: most of them."""
     faults: int = 0
-    """For time in the system: the page faults at its cost centres."""
+    """For time in the system: the page faults at its cost centres, if it is theirs."""
     late: str = ""
     """For what those were late that others waited for, in a program of mpi4py; else empty."""
     total_bytes: int = 0

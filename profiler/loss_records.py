@@ -39,7 +39,7 @@ from bsplib.profiler.loss_lines import (
 from bsplib.profiler.mends import LossRows
 from bsplib.profiler.mpi_words import end_with_messages, late_of, waits_for
 from bsplib.profiler.survey import FEW_BYTES, survey
-from bsplib.profiler.system_time import page_faults
+from bsplib.profiler.system_time import faults_behind
 from bsplib.profiler.verdict import tell
 from bsplib.profiler.whatif import Replay
 from bsplib.sync_kinds import Kind
@@ -129,8 +129,8 @@ def find(callgraph: CallGraph, book: Book) -> tuple[Loss, ...]:
     rest = [each for each in drafts if not each.mended_ns]
     told = [each for each in [*savings, *results_of(callgraph, book)] if each.ns >= max(least, 1)]
     for loss in told:
-        if loss.kind == kinds.SYSTEM and (faults := page_faults(callgraph)):
-            loss.faults = sum(sum(faults[node]["minor"]) for node in loss.nodes)
+        if loss.kind == kinds.SYSTEM:
+            loss.faults = faults_behind(callgraph, loss.nodes, loss.ns)
     for loss in (*worth, *rest, *told):
         loss.elapsed_s = book.elapsed_ns / 1e9
         tell(callgraph, book, loss)

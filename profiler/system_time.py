@@ -26,6 +26,8 @@ from bsplib.recording.chunk_ranges import ChunkRanges
 from bsplib.recording.records import NOT_MEASURED, PAGE_FAULTS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bsplib.profiler._arrays import Ints
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.recording.records import Run
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 KINDS = ("minor", "major")
 """Page faults without input, and those that waited for it."""
 _FIELDS = {"minor": ("comp_minor", "comm_minor"), "major": ("comp_major", "comm_major")}
+
+_FAULT_NS = 300_000
+"""A page fault takes no longer: that of a huge page."""
 
 
 def page_faults(callgraph: CallGraph) -> dict[str, dict[str, list[int]]] | None:
@@ -70,6 +75,37 @@ def _by_origin(callgraph: CallGraph) -> Ints | None:
                 if values.max() > 0:  # few chunks have any
                     np.add.at(sums[number], at, values.clip(min=0))
     return sums if is_measured else None
+
+
+def faults_behind(callgraph: CallGraph, nodes: Iterable[str], ns: int) -> int:
+    """Return the minor page faults of some nodes if they can be what time in the system was for.
+
+    New memory has page faults each time. A process that was forked has one for each page that it
+    writes to first, most of them in one superstep: this superstep of each process does not count
+    here, if there are others.
+
+    Args:
+        callgraph: of the run.
+        nodes: ids of the nodes.
+        ns: the time in the system there, summed over processes.
+
+    Returns:
+        0 where page faults do not explain the time, or were not measured.
+    """
+    run = callgraph.run
+    origins = sorted({origin for node in nodes for origin in callgraph.passing[node]})
+    faults, most, count = np.zeros((3, run.nprocs), np.int64)
+    records = run.table("records")
+    for chunk in range(len(records.bounds) - 1):
+        rows = records.read(chunk, ("pid", "stack", "kind", *_FIELDS["minor"]))
+        inside = np.isin(callgraph.origin_of(rows), origins)
+        pids = rows["pid"][inside]
+        values = sum(rows[name][inside].clip(min=0) for name in _FIELDS["minor"])
+        np.add.at(faults, pids, values)
+        np.maximum.at(most, pids, values)
+        np.add.at(count, pids, 1)
+    again = int((faults - most * (count > 1)).sum())
+    return int(faults.sum()) if again * _FAULT_NS >= ns else 0
 
 
 def own_threads_s(run: Run) -> float | None:

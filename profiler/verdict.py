@@ -33,8 +33,6 @@ BALANCED_SHARE = 0.1
 _SHORT = 1 / 3
 """A run of which start and end, without large results, take more is too short to judge, unless a
 place in ``main`` takes ``LEAST_SHARE`` of all the time."""
-_FAULT_NS = 300_000
-"""Time in the system is that of page faults, if each takes no longer: that of a huge page."""
 BALANCED, SPREAD, REST, SHORT = "balanced", "spread", "rest", "too short"
 """Kinds of the sentence of a run in which no place loses enough for one, of the last one, and of
 the one about a run that is too short."""
@@ -315,7 +313,7 @@ def _from_to(first_s: float, last_s: float) -> str:
 
 
 def _why(loss: Loss) -> str:
-    if loss.kind == kinds.SYSTEM and loss.faults * _FAULT_NS >= loss.ns:
+    if loss.faults:
         return f"for {fmt.counted(loss.faults, 'page fault')}: memory that is new each time"
     if loss.kind == kinds.PICKLING:
         size = fmt.size(loss.total_bytes)

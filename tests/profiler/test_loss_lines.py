@@ -98,6 +98,31 @@ def test_time_in_the_system_could_be_saved_at_its_line(script):
     )
 
 
+@pytest.mark.parametrize(
+    ("faults", "why"),
+    [
+        ([300] * 10, "(for 6000 page faults: memory that is new each time)"),
+        ([3000] + [0] * 9, "(time in the system)"),  # pages that a forked process writes to first
+    ],
+)
+def test_page_faults_explain_time_in_the_system_if_they_come_again(script, faults, why):
+    program = script(2)
+    for _ in range(10):
+        program.step("main exchange", w=[10**7, 10**7])
+    run = program.run()
+    records = run.records.copy()
+    for name in ("comp_minor", "comm_minor"):
+        records[name] = 0
+    for pid in range(2):
+        records["comp_minor"][np.flatnonzero(records["pid"] == pid)[:10]] = faults
+    both = [
+        (pid, number, (MAIN, PREPARE), Doing.COMPUTING) for pid in range(2) for number in range(10)
+    ]
+    made = sampled(replace(run, records=records), *both, system_ns=6 * 10**6)
+    (sentence,) = book_graph(build(made), FREE).verdict()[1]
+    assert why in sentence.text
+
+
 def pickling(script, calls):
     """Ten supersteps, half of whose calls makes and reads pickles."""
     program = script(2)
