@@ -122,17 +122,31 @@ class ComparedValues(Values):
                 _check_message(bsp, to, value, tag)
 
     def take(
-        self, operation: str, header: Any, sources: Any, place: int, own: Any, views: bool
-    ) -> Any:
+        self,
+        bsp: Any,
+        operation: str,
+        recipe: Any,
+        sources: Any,
+        place: int,
+        own: Any,
+        views: bool,
+    ) -> list[Any]:
         """See :meth:`Values.take`."""
         came = [*self._queue.messages]
-        taken = super().take(operation, header, sources, place, own, views)
-        if taken is not None:
+        declined: list[Any] = []
+
+        def take_slowly(*given: Any) -> Any:
+            declined.append(operation)
+            return bsp._take(*given)
+
+        group = SimpleNamespace(_take=take_slowly)
+        taken = super().take(group, operation, recipe, sources, place, own, views)
+        if not declined:
             others = [value for at, value in enumerate(taken) if at != place]
             for message, value in zip(came, others, strict=True):
                 if not _is_kept(message):
                     slow = collective_mail.unwrap(_NO_GROUP, message)
-                    if header == SCALARS:
+                    if recipe is not None and recipe.shape == SCALARS:
                         slow = operations.from_wire(slow)
                     _compare(operation, _described(value), _described(slow))
         return taken
