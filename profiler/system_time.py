@@ -37,8 +37,8 @@ KINDS = ("minor", "major")
 """Page faults without input, and those that waited for it."""
 _FIELDS = {"minor": ("comp_minor", "comm_minor"), "major": ("comp_major", "comm_major")}
 
-_FAULT_NS = 300_000
-"""A page fault takes no longer: that of a huge page."""
+_FAULT_NS = 1_000_000
+"""A page fault takes no longer: that of a huge page, which is filled with zeros."""
 
 
 def page_faults(callgraph: CallGraph) -> dict[str, dict[str, list[int]]] | None:
@@ -81,8 +81,7 @@ def faults_behind(callgraph: CallGraph, nodes: Iterable[str], ns: int) -> int:
     """Return the minor page faults of some nodes if they can be what time in the system was for.
 
     New memory has page faults each time. A process that was forked has one for each page that it
-    writes to first, most of them in one superstep: this superstep of each process does not count
-    here, if there are others.
+    writes to first, nearly all in one superstep. So the median over supersteps counts.
 
     Args:
         callgraph: of the run.
@@ -94,17 +93,16 @@ def faults_behind(callgraph: CallGraph, nodes: Iterable[str], ns: int) -> int:
     """
     run = callgraph.run
     origins = sorted({origin for node in nodes for origin in callgraph.passing[node]})
-    faults, most, count = np.zeros((3, run.nprocs), np.int64)
+    parts: list[tuple[Ints, Ints]] = []
     records = run.table("records")
     for chunk in range(len(records.bounds) - 1):
         rows = records.read(chunk, ("pid", "stack", "kind", *_FIELDS["minor"]))
         inside = np.isin(callgraph.origin_of(rows), origins)
-        pids = rows["pid"][inside]
-        values = sum(rows[name][inside].clip(min=0) for name in _FIELDS["minor"])
-        np.add.at(faults, pids, values)
-        np.maximum.at(most, pids, values)
-        np.add.at(count, pids, 1)
-    again = int((faults - most * (count > 1)).sum())
+        counts = sum(rows[name][inside].clip(min=0) for name in _FIELDS["minor"])
+        parts.append((rows["pid"][inside], counts))
+    pids, faults = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    mine = [faults[pids == pid] for pid in np.unique(pids)]
+    again = sum(float(np.median(each)) * len(each) for each in mine)
     return int(faults.sum()) if again * _FAULT_NS >= ns else 0
 
 
