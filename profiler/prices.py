@@ -191,12 +191,12 @@ def choose_prices(
         known = ", ".join((RECOGNISE, OWN, *PATTERNS))
         raise UsageError(f"predict: there is no pattern {pattern!r}; choose one of {known}")
     if pattern is None and (chosen.patterns or chosen.measured):
-        pattern = VIRTUAL if chosen == recorded and _is_virtual(run) else RECOGNISE
+        pattern = VIRTUAL if chosen == recorded and is_virtual(run) else RECOGNISE
     elif pattern == OWN:
         chosen, pattern = replace(chosen, measured=()), None
     as_recorded = False
     if ratio is None:
-        before = recorded if _is_virtual(run) else None
+        before = recorded if is_virtual(run) else None
         assumed = speed is None and chosen.relative_speed is not None
         as_recorded = assumed and (before is None or before.relative_speed is None)
         ratio = _ratio(recorded, chosen, speed, before) * _shared(run.nprocs, chosen, before)
@@ -205,7 +205,7 @@ def choose_prices(
 
 def is_of(machine: Machine, run: Run) -> bool:
     """Tell whether a Machine is that of the host on which a run was recorded, in real time."""
-    return bool(machine.host) and machine.host == run.meta.get("host") and not _is_virtual(run)
+    return bool(machine.host) and machine.host == run.meta.get("host") and not is_virtual(run)
 
 
 def ratio_of_host(machine: Machine, run: Run) -> float:
@@ -266,7 +266,8 @@ def _of_cluster(machine: Machine) -> tuple[tuple[int, float], ...]:
     return () if machine.all_cores is None else ((machine.all_cores, 1.0),)
 
 
-def _is_virtual(run: Run) -> bool:
+def is_virtual(run: Run) -> bool:
+    """Tell whether a run took virtual time."""
     return run.meta.get("backend") == "sim"
 
 

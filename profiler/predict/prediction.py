@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from bsplib.console import Console
 from bsplib.errors import UsageError
 from bsplib.experiments.formula import FormulaError
-from bsplib.machine.measured import HRelation
 from bsplib.profiler.predict.observed import Chain
 from bsplib.profiler.predict.program import (
     BoundedValue,
     ChainModel,
     Point,
     ProgramModel,
+    communication_s,
+    counted_h,
     empty_run,
 )
 from bsplib.profiler.predict.values import PROCESSES
-from bsplib.profiler.prices import ReplayPrices, choose_prices, is_of, slowdowns_here
+from bsplib.profiler.prices import ReplayPrices, choose_prices, slowdowns_here
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -172,9 +173,8 @@ def predict_at(model: ProgramModel, point: Point, prices: ReplayPrices) -> RunPr
     Raises:
         UsageError: a law or a formula has no value there.
     """
-    dearer = _dearer(model, prices)
     try:
-        chains = tuple(_chain(each, point, prices, dearer) for each in model.chains)
+        chains = tuple(_chain(each, point, prices) for each in model.chains)
     except FormulaError as error:
         _, _, why = str(error).partition(" is not finite")
         raise UsageError(f"predict: a law or a formula is not finite{why}") from None
@@ -192,40 +192,13 @@ def predict_at(model: ProgramModel, point: Point, prices: ReplayPrices) -> RunPr
     return RunPrediction(model, point, prices, chains, nodes, paths, total - below, total + above)
 
 
-def _dearer(model: ProgramModel, prices: ReplayPrices) -> float:
-    """Return how many times its price communication took in the run that moved most.
-
-    Only the computer of the runs shows it: new memory for large messages has no price. It is 1 for
-    any other Machine, and where the runs took virtual time.
-    """
-    if not is_of(prices.machine, empty_run(model.meta)):
-        return 1.0
-    largest = max(
-        model.observed.observations, key=lambda each: sum(row.h for row in each.chains.values())
-    )
-    rule, price = _rule(prices), partial(_price, prices, int(largest.values[PROCESSES]))
-    rows = largest.chains.values()
-    took = sum(row.comm for row in rows)
-    priced = sum(
-        price(0.0, getattr(row, rule), row.supersteps, row.calls, 0.0).total_s for row in rows
-    )
-    return took / priced if took and priced else 1.0
-
-
-def _rule(prices: ReplayPrices) -> str:
-    return "h_sum" if prices.machine.h == "sum" else "h"
-
-
-def _chain(model: ChainModel, point: Point, prices: ReplayPrices, dearer: float) -> ChainPrediction:
-    """Return a chain at a point; its band holds what communication took in the runs, too."""
+def _chain(model: ChainModel, point: Point, prices: ReplayPrices) -> ChainPrediction:
     values = model.at(point)
-    names = ("comp", _rule(prices), "supersteps", "calls", "imports")
+    names = ("comp", counted_h(prices.machine), "supersteps", "calls", "imports")
     used = [values[name] for name in names]
     price = partial(_price, prices, int(point[PROCESSES]))
     seconds, low, high = (price(*each) for each in zip(*(v[:3] for v in used), strict=True))
-    low_s = low.comp_s + (low.total_s - low.comp_s) * min(dearer, 1.0)
-    high_s = high.comp_s + (high.total_s - high.comp_s) * max(dearer, 1.0)
-    return ChainPrediction(model, values, seconds, low_s, high_s)
+    return ChainPrediction(model, values, seconds, low.total_s, high.total_s)
 
 
 def _price(
@@ -237,18 +210,9 @@ def _price(
     calls: float,
     imports_s: float,
 ) -> Seconds:
-    """Return the seconds of computation, of transfers, and of supersteps.
-
-    Where a probe has measured the Machine, each superstep is one of the mean h-relation, with
-    the mean number of calls; by its pattern no whole program was predicted better.
-    """
+    """Return the seconds of computation, of transfers, and of supersteps."""
     computed = (comp_s + imports_s) * prices.ratio_at(nprocs)
-    if supersteps <= 0:
-        return Seconds(computed, 0.0, 0.0)
-    each = h / supersteps
-    moved = HRelation(each, calls=max(calls / supersteps, float(each > 0)))
-    transfer_s, sync_s = prices.machine.parts_of(moved, None, nprocs)
-    return Seconds(computed, float(transfer_s) * supersteps, float(sync_s) * supersteps)
+    return Seconds(computed, *communication_s(prices.machine, nprocs, h, supersteps, calls))
 
 
 def _sum(one: Seconds, other: Sequence[float]) -> Seconds:

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bsplib.machine.measured import HRelation
 from bsplib.profiler.predict.collectives import laws_of_collective, ratio_of
 from bsplib.profiler.predict.fit import Fit, choose
 from bsplib.profiler.predict.laws import Law, depends_on, laws_of
 from bsplib.profiler.predict.observed import Chain, ObservedProgram, Quantities, observe
 from bsplib.profiler.predict.values import PROCESSES
-from bsplib.profiler.prices import recorded_machine
+from bsplib.profiler.prices import is_virtual, recorded_machine
 from bsplib.recording.records import CHARGED, RECORD, TRAFFIC, Run, root_group
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from bsplib.machine import Machine
     from bsplib.profiler.callgraph import Node
 
     Vector = NDArray[np.float64]
@@ -198,9 +200,7 @@ def learn_observed(program: ObservedProgram, runs: int, meta: Mapping[str, Any])
     names = list(program.observations[0].values)
     measured = {name: tuple(each.values[name] for each in program.observations) for name in names}
     values = {name: np.array(column) for name, column in measured.items()}
-    machine = recorded_machine(empty_run(meta))
-    ratio = None if machine is None else ratio_of(machine.g, machine.l)
-    learner = _Learner(program, values, ratio)
+    learner = _Learner(program, values, empty_run(meta))
     return ProgramModel(
         str(meta.get("program") or "unknown"),
         runs,
@@ -216,6 +216,27 @@ def empty_run(meta: Mapping[str, Any]) -> Run:
     """Return a run without records that names the Machine and the host of some runs."""
     known = {key: value for key, value in meta.items() if value is not None}
     return Run(1, (root_group(1),), (), np.empty(0, RECORD), np.empty(0, TRAFFIC), meta=known)
+
+
+def counted_h(machine: Machine) -> str:
+    """Name the h-relation that the prices of a Machine are for."""
+    return "h_sum" if machine.h == "sum" else "h"
+
+
+def communication_s(
+    machine: Machine, nprocs: int, h: float, supersteps: float, calls: float
+) -> tuple[float, float]:
+    """Return the seconds of transfers and of supersteps.
+
+    Where a probe has measured the Machine, each superstep is one of the mean h-relation, with
+    the mean number of calls; by its pattern no whole program was predicted better.
+    """
+    if supersteps <= 0:
+        return 0.0, 0.0
+    each = h / supersteps
+    moved = HRelation(each, calls=max(calls / supersteps, float(each > 0)))
+    transfer_s, sync_s = machine.parts_of(moved, None, nprocs)
+    return float(transfer_s) * supersteps, float(sync_s) * supersteps
 
 
 def _meta(runs: Sequence[Run]) -> dict[str, Any]:
@@ -234,12 +255,12 @@ def _meta(runs: Sequence[Run]) -> dict[str, Any]:
 class _Learner:
     """Learns the quantities of chains from all observations."""
 
-    def __init__(
-        self, program: ObservedProgram, values: dict[str, Vector], ratio: float | None
-    ) -> None:
+    def __init__(self, program: ObservedProgram, values: dict[str, Vector], run: Run) -> None:
         self._program = program
         self._values = values
-        self._ratio = ratio
+        machine = recorded_machine(run)
+        self._ratio = None if machine is None else ratio_of(machine.g, machine.l)
+        self._machine = None if is_virtual(run) else machine
         total = [each.elapsed_s for each in program.observations]
         self._least_s = _SMALL_PART * float(np.median(total)) if total else 0.0
 
@@ -362,7 +383,8 @@ class _Learner:
         self, rows: Sequence[Quantities], passed: NDArray[np.bool_], steps: Learned
     ) -> Learned:
         """Return the fit of the computation, or of that in each superstep where it fits better."""
-        seconds = np.array([row.comp for row in rows])
+        counts = self._values[PROCESSES].astype(int).tolist()
+        seconds = np.array([self._worked_s(*each) for each in zip(rows, counts, strict=True)])
         if seconds.max(initial=0.0) < self._least_s / 10:
             return self._typical(seconds.tolist())
         some = passed & (seconds > self._least_s / 10)
@@ -376,8 +398,26 @@ class _Learner:
                 return replace(each, times=steps)
         return found
 
+    def _worked_s(self, row: Quantities, nprocs: int) -> float:
+        """Return the computation, with what communication took beyond its price, or below it.
+
+        Only real runs show it: what a process copies for itself is no h-relation, and new memory
+        for large messages has no price.
+        """
+        if self._machine is None:
+            return row.comp
+        h = getattr(row, counted_h(self._machine))
+        priced = communication_s(self._machine, nprocs, h, row.supersteps, row.calls)
+        return max(row.comp + row.comm - sum(priced), 0.0)
+
     def _whether(self, passed: NDArray[np.bool_], some: NDArray[np.bool_]) -> Learned:
         """Return where there is anything, as 0 or 1; both if the larger runs do not tell."""
         part = {name: column[passed] for name, column in self._values.items()}
         counts = some[passed].astype(float)
-        return Learned(laws_of(part, counts) or (Law("1", 0), Law("0", 0)))
+        if laws := laws_of(part, counts):
+            return Learned(laws)
+        for column in part.values():  # as a branch: of its larger side two values suffice
+            larger = counts[column >= np.unique(column)[-2:][0]]
+            if np.ptp(column) > 0 and np.ptp(larger) == 0:
+                return Learned((Law(f"{larger[0]:g}", 0),))
+        return Learned((Law("1", 0), Law("0", 0)))
