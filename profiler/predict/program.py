@@ -262,7 +262,9 @@ class _Learner:
         self._ratio = None if machine is None else ratio_of(machine.g, machine.l)
         self._machine = None if is_virtual(run) else machine
         total = [each.elapsed_s for each in program.observations]
-        self._least_s = _SMALL_PART * float(np.median(total)) if total else 0.0
+        # What a program charges has no noise, and so no part of it is too small.
+        is_noisy = total and not run.meta.get("charged")
+        self._least_s = _SMALL_PART * float(np.median(total)) if is_noisy else 0.0
 
     def chain(self, chain: Chain) -> ChainModel:
         """Return what is known of a chain."""
@@ -386,7 +388,8 @@ class _Learner:
         counts = self._values[PROCESSES].astype(int).tolist()
         seconds = np.array([self._worked_s(*each) for each in zip(rows, counts, strict=True)])
         if seconds.max(initial=0.0) < self._least_s / 10:
-            return self._typical(seconds.tolist())
+            parts = np.median(seconds), seconds.min(), seconds.max()
+            return Learned(tuple(Law(f"{part:.6g}", 0) for part in parts))
         some = passed & (seconds > self._least_s / 10)
         found = self._fitted(seconds, some)
         if not some[passed].all():
