@@ -299,7 +299,9 @@ def test_a_run_that_failed_leaves_nothing_that_hinders_the_next(run, nprocs):
 
 def test_errors_raised_by_run_can_be_pickled_once_more(run):
     def main(bsp):
-        bsp.put(bsp.nprocs, 1, bsp.zeros(1))
+        x = bsp.zeros(1)
+        if bsp.pid == 0:
+            bsp.put(bsp.nprocs, 1, x)
 
     with pytest.raises(bsplib.ProcessRangeError) as raised:
         run(main)
