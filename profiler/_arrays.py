@@ -7,9 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.recording.tables import Rows
+
+__all__ = ["Bools", "Floats", "Ints", "Numbers", "Rows", "Table"]
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Numbers = NDArray[Any]
-Rows = NDArray[np.void]
-"""Records, waits or samples."""
+Table = NDArray[np.void]
+"""Samples, waits, or records that may be changed."""

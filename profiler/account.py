@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from bsplib.profiler.costs import CallTimes
     from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run
-    from bsplib.recording.tables import Columns
 
 
 TITLES = {
@@ -87,7 +86,7 @@ class Computing:
     waited: Ints
 
 
-def computing_of(records: Rows | Columns) -> Computing:
+def computing_of(records: Rows) -> Computing:
     """Return what the computing parts of some records consist of.
 
     Where the system has no measure of the time without a core, what is not CPU time is
@@ -285,7 +284,7 @@ def _ended_together(run: Run) -> Run:
     return found
 
 
-def _named(records: Rows | Columns, row: int) -> str:
+def _named(records: Rows, row: int) -> str:
     """Return the name of a record in errors."""
     pid, group, superstep = (records[name][row] for name in ("pid", "group", "superstep"))
     return f"superstep {superstep} of process {pid} in group {group}"

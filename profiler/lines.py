@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from bsplib.profiler._arrays import Floats, Rows
+    from bsplib.profiler._arrays import Floats, Table
     from bsplib.profiler.callgraph import CallGraph, Node
     from bsplib.recording.records import Frame, Run, Stack
 
@@ -121,14 +121,14 @@ def records_of_samples(run: Run) -> NDArray[np.intp]:
     )
 
 
-def seconds_of(samples: Rows) -> Floats:
+def seconds_of(samples: Table) -> Floats:
     """Return for how many seconds samples stand, by sample and part (``PARTS``)."""
     seconds = np.zeros((len(samples), len(PARTS)))
     seconds[np.arange(len(samples)), _PART_OF[samples["doing"]]] = samples["spent"] / 1e9
     return seconds
 
 
-def _records_of(run: Run, samples: Rows) -> NDArray[np.intp]:
+def _records_of(run: Run, samples: Table) -> NDArray[np.intp]:
     """Return for each sample the position of the first record of its process that ends later.
 
     The superstep of a sub-group ends before the one around it, so that a sample there is its own.

@@ -23,7 +23,7 @@ from bsplib.profiler.paths import ranks
 from bsplib.recording.records import Doing
 
 if TYPE_CHECKING:
-    from bsplib.profiler._arrays import Bools, Floats, Ints, Rows
+    from bsplib.profiler._arrays import Bools, Floats, Ints, Table
     from bsplib.profiler.account import Account
     from bsplib.profiler.callgraph import Node
     from bsplib.recording.records import Run, Stack
@@ -140,7 +140,7 @@ class InsideLoss:
 class LossWindow:
     """A window of a run, with what its losses are looked for in, and what was executed in it."""
 
-    def __init__(self, account: Account, origin: Ints, samples: Rows | None, record: Ints) -> None:
+    def __init__(self, account: Account, origin: Ints, samples: Table | None, record: Ints) -> None:
         """Find the samples of a window.
 
         Args:

@@ -30,7 +30,7 @@ from bsplib.recording.tables import Columns, ahead, joined
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from bsplib.profiler._arrays import Bools, Ints, Rows
+    from bsplib.profiler._arrays import Bools, Ints, Table
 
 
 ROWS = 2**14
@@ -126,16 +126,16 @@ def restricted(run: Run, first: int, last: int) -> Run:
     )
 
 
-def _samples_among(run: Run, kept: Bools) -> Rows | None:
+def _samples_among(run: Run, kept: Bools) -> Table | None:
     """Return the samples that fall into the records that are kept."""
     if run.samples is None:
         return None
     record = records_of_samples(run)
-    samples: Rows = run.samples[(record >= 0) & kept[record]]
+    samples: Table = run.samples[(record >= 0) & kept[record]]
     return samples
 
 
-def _as_rows(columns: Columns, dtype: np.dtype[np.void]) -> Rows:
+def _as_rows(columns: Columns, dtype: np.dtype[np.void]) -> Table:
     """Return columns as an array of rows, which cannot be changed."""
     rows = np.empty(len(columns), dtype)
     for name, values in columns.fields.items():
@@ -191,7 +191,7 @@ def _with_costs(window: RunWindow) -> RunWindow:
     return window
 
 
-def _waits_in(run: Run, position: Ints, halo: int) -> Rows | None:
+def _waits_in(run: Run, position: Ints, halo: int) -> Table | None:
     """Return the waits of a window for its own records, by their places in it."""
     if run.waits is None or len(position) == 0:
         return run.waits
@@ -200,7 +200,7 @@ def _waits_in(run: Run, position: Ints, halo: int) -> Rows | None:
         place = np.searchsorted(position, run.waits[name]).clip(max=len(position) - 1)
         inside &= position[place] == run.waits[name]
         waits[name] = place + halo
-    found: Rows = waits[inside]
+    found: Table = waits[inside]
     return found
 
 

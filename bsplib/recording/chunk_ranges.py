@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.recording.records import Run
-    from bsplib.recording.tables import Columns
+    from bsplib.recording.tables import Columns, Rows
 
     Ints = NDArray[np.int64]
 
@@ -29,7 +29,7 @@ def opening_steps(run: Run) -> Ints:
     return opened
 
 
-def root_steps(records: Columns | NDArray[np.void], opened: Ints) -> Ints:
+def root_steps(records: Rows | Columns, opened: Ints) -> Ints:
     """Return the superstep of the root group in which each record took place.
 
     Args:

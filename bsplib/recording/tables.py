@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar, overload
+from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,25 @@ Made = TypeVar("Made")
 
 ROWS = 2**14
 """Rows of a chunk of a table in memory."""
+
+
+class Rows(Protocol):
+    """The rows of a table of a run, whose fields are whole numbers.
+
+    They are an array, or :class:`Columns`. The types of numpy do not tell what a field has, and
+    then a checker tries each way to add two of them.
+    """
+
+    def __len__(self) -> int: ...
+
+    @overload
+    def __getitem__(self, key: str) -> NDArray[np.int64]: ...
+
+    @overload
+    def __getitem__(self, key: Any) -> Any: ...
+
+    def copy(self) -> NDArray[np.void]:
+        """Return an array that can be changed."""
 
 
 class Columns:
@@ -173,18 +192,18 @@ class TableField:
     def __get__(self, run: None, owner: type[object]) -> TableField: ...
 
     @overload
-    def __get__(self, run: object, owner: type[object]) -> NDArray[np.void]: ...
+    def __get__(self, run: object, owner: type[object]) -> Rows: ...
 
-    def __get__(self, run: object | None, owner: type[object]) -> NDArray[np.void] | TableField:
+    def __get__(self, run: object | None, owner: type[object]) -> Rows | TableField:
         if run is None:
             raise AttributeError(self._name)  # for a dataclass: the field has no default
         rows = run.__dict__[self._name]
         if isinstance(rows, RunTable):
             rows = run.__dict__[self._name] = rows.whole()
-        whole: NDArray[np.void] = rows
+        whole: Rows = rows
         return whole
 
-    def __set__(self, run: object, rows: NDArray[np.void] | RunTable | Columns) -> None:
+    def __set__(self, run: object, rows: NDArray[np.void] | RunTable | Rows) -> None:
         run.__dict__[self._name] = rows
 
     def is_fixed(self, run: object) -> bool:
