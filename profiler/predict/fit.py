@@ -230,7 +230,7 @@ class _Search:
         """Return the sums of most weight, the sum of the terms of the best, and the least score."""
         found: list[tuple[float, tuple[int, ...], Vector]] = []
         sums = np.arange(len(self._terms))[:, None]
-        for count in range(1, min(MOST_TERMS, len(self._relative) - 1, len(self._terms)) + 1):
+        for _ in range(1, min(MOST_TERMS, len(self._relative) - 1, len(self._terms)) + 1):
             factors = _solve(self._relative, sums)
             right = (factors > 0).all(axis=1)
             sums, factors = sums[right], factors[right]
@@ -242,14 +242,10 @@ class _Search:
                 (scores[each], tuple(sums[each].tolist()), factors[each])
                 for each in order[:_BEAM].tolist()
             ]
-            best = sums[order[:_BEAM]].tolist()
-            longer = {
-                tuple(sorted((*each, term)))
-                for each in best
-                for term in range(len(self._terms))
-                if term not in each
-            }
-            sums = np.array(sorted(longer), np.intp).reshape(-1, count + 1)
+            best, every = sums[order[:_BEAM]], np.arange(len(self._terms))
+            longer = np.insert(best.repeat(len(every), 0), 0, np.tile(every, len(best)), axis=1)
+            longer.sort(axis=1)
+            sums = np.unique(longer[(np.diff(longer) > 0).all(axis=1)], axis=0)
         if not found:  # a single measurement
             found = [(0.0, (0,), _solve(self._relative, np.array([[0]]))[0])]
         found.sort(key=lambda each: each[0])

@@ -89,7 +89,16 @@ def column(text: str, values: Mapping[str, Vector]) -> Vector:
         FormulaError: a variable is missing, or a value is not finite.
     """
     count = max((len(np.atleast_1d(array)) for array in values.values()), default=1)
-    return np.broadcast_to(_read(text).columns(values)[0][:, 0], (count,))
+    used = [(name, values[name]) for name in _read(text).variables if name in values]
+    numbers = tuple((name, np.asarray(array, np.float64).tobytes()) for name, array in used)
+    return np.broadcast_to(_column(text, numbers), (count,))
+
+
+@functools.lru_cache(2**14)
+def _column(text: str, values: tuple[tuple[str, bytes], ...]) -> Vector:
+    """Evaluate a term; the cost centres of a program try the same terms at the same points."""
+    factors, _ = _read(text).columns({name: np.frombuffer(data) for name, data in values})
+    return factors[:, 0]
 
 
 @functools.cache
