@@ -8,7 +8,7 @@ the superstep of each record takes. For all other records the supersteps are loo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +40,11 @@ class BySuperstep:
             self._of_record = self.spread(np.arange(self.count))
             self._of_record.setflags(write=False)
         return self._of_record
+
+    def after(self, halo: int) -> BySuperstep:
+        """Return the same without the first records, which are whole supersteps, the first ones."""
+        of_record = self.of_record[halo:]
+        return BySuperstep(of_record - of_record.min(initial=self.count), self._pid[halo:])
 
     def greatest(self, values: Numbers) -> Numbers:
         """Return the greatest value in each superstep."""
@@ -103,35 +108,10 @@ class TableBySuperstep(BySuperstep):
         """Number of the others."""
         self._of_record = None  # made when it is asked for
 
-    def fresh(self) -> TableBySuperstep:
-        """Return the same without the superstep before."""
-        pid = self._pid[self.before * self.nprocs :]
-        return TableBySuperstep(self.nprocs, 0, self.steps, pid)
-
-    def is_uniform(self, values: Numbers) -> bool:
-        """Tell whether all records of a superstep have the same value; there is none before."""
-        table = values.reshape(self.nprocs, self.steps)
-        return bool((table[1:] == table[0]).all())
-
-    def of_first(self, values: Numbers) -> Numbers:
-        """Return the value of process 0 in each superstep; there is none before."""
-        return values[: self.steps]
-
-    def add_from_preceding(self, sums: Numbers, values: Numbers, at_first: Numbers) -> None:
-        """Add to each record the value of the one before it of its process.
-
-        Args:
-            sums: to which the values are added, shape (rows, records).
-            values: of the same shape.
-            at_first: what is added to the first record of each process after the superstep before.
-        """
-        if not self.steps:
-            return
-        for row, more, before in zip(sums, values, at_first, strict=True):
-            into, added = self._table(row), self._table(more)
-            into[:, 1:] += added[:, :-1]
-            if self.before:
-                into[:, 0] += before
+    def after(self, halo: int) -> BySuperstep:
+        if halo != self.before * self.nprocs:
+            return super().after(halo)
+        return TableBySuperstep(self.nprocs, 0, self.steps, self._pid[halo:])
 
     def _table(self, values: Numbers) -> Numbers:
         """Return the values but for those of the superstep before: (processes, supersteps)."""
@@ -196,8 +176,3 @@ def table_of(run: Run) -> TableBySuperstep | None:
     ):
         return None
     return TableBySuperstep(nprocs, before, steps, pid)
-
-
-def is_table(by: BySuperstep, halo: int) -> TypeGuard[TableBySuperstep]:
-    """Tell whether the records of a window after its halo are a table."""
-    return isinstance(by, TableBySuperstep) and by.before * by.nprocs == halo

@@ -94,6 +94,11 @@ def finder(keys: Ints, end: int) -> Callable[[Ints], Ints]:
     return find
 
 
+def narrow(values: Ints) -> NDArray[np.integer]:
+    """Return values that are not negative in 32 bits if they fit, since there are many."""
+    return values.astype(np.int32 if int(values.max(initial=0)) < 2**31 else np.int64)
+
+
 # -- segments of sorted columns: where a new key begins ------------------------------------------
 
 

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.profiler._by_step import BySuperstep, is_table
-from bsplib.profiler._numbering import ranked
+from bsplib.profiler._by_step import BySuperstep
+from bsplib.profiler._numbering import narrow, ranked
 from bsplib.profiler.costs import by_superstep, once
 from bsplib.profiler.window import hand_out, windows
 from bsplib.recording.tables import Columns
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from bsplib.profiler._arrays import Bools, Floats, Ints, Numbers
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
@@ -37,21 +35,15 @@ class RootSteps:
 
     def add(self, window: RunWindow) -> None:
         """Take in the supersteps of a window."""
-        records, steps = window.run.records[window.fresh], by_superstep(window.run)
-        by: BySuperstep
-        if is_table(steps, window.halo):
-            by = steps.fresh()
-            numbers = by.of_first(records["superstep"])
-        else:
-            numbers, position = ranked(window.root_supersteps())
+        records = window.run.records[window.fresh]
+        numbers, position = ranked(window.root_supersteps())
+        by = by_superstep(window.run).after(window.halo)
+        if len(window.run.groups) > 1:
             by = BySuperstep(position, records["pid"])
-        start, end, last = (
-            by.least(records["start"]),
-            by.greatest(records["end"]),
-            by.leader(records["arrive"]),
-        )
+        start, end = by.least(records["start"]), by.greatest(records["end"])
+        last = by.leader(records["arrive"])
         ended_at = records["stack"][last], records["kind"][last]
-        self._parts.append((_narrow(numbers), start, _narrow(end - start), *ended_at))
+        self._parts.append((narrow(numbers), start, narrow(end - start), *ended_at))
 
     def keep(self) -> RootSteps:
         """Keep this with the run, of which all windows have been added."""
@@ -148,8 +140,3 @@ def root_steps_of(run: Run) -> RootSteps:
         return steps.keep()
 
     return once(run, _STEPS, found)
-
-
-def _narrow(values: Ints) -> NDArray[np.integer]:
-    """Return values that are not negative in 32 bits if they fit, since there are many."""
-    return values.astype(np.int32 if int(values.max(initial=0)) < 2**31 else np.int64)

@@ -12,7 +12,7 @@ import numpy as np
 
 from bsplib.profiler import limits
 from bsplib.profiler._arrays import Bools, Floats, Ints, Rows
-from bsplib.profiler._by_step import BySuperstep, is_table
+from bsplib.profiler._by_step import BySuperstep
 from bsplib.profiler._numbering import (
     SumsByKey,
     changes,
@@ -21,7 +21,6 @@ from bsplib.profiler._numbering import (
     starts,
 )
 from bsplib.profiler.costs import METRICS, Cost, Summary, by_superstep, group_columns, record_costs
-from bsplib.recording.tables import Columns
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
+    from bsplib.recording.tables import Columns
 
 # -- the records of a run, summed up in cells: a cell is what one superstep has of one origin -----
 #
@@ -69,42 +69,16 @@ class Cells(NamedTuple):
 
 def _cells_of(window: RunWindow, origin: Ints, origins: int) -> tuple[Ints, BySuperstep]:
     """Return the keys of the cells of a window, and what sums up its records by cell."""
-    by = by_superstep(window.run)
-    if is_table(by, window.halo):
-        table = by.fresh()
-        if table.is_uniform(origin):
-            return np.arange(table.count) * origins + table.of_first(origin), table
-    step = by.of_record[window.fresh] - window.halo_steps
-    keys, cell = cell_numbers(step, origin, origins)
+    by = by_superstep(window.run).after(window.halo)
+    least = by.least(origin)
+    if (least == by.greatest(origin)).all():
+        return np.arange(by.count) * origins + least, by
+    keys, cell = ranked(by.of_record * origins + origin)
     return keys, BySuperstep(cell, window.run.records["pid"][window.fresh])
 
 
-def cell_numbers(step: Ints, origin: Ints, origins: int) -> tuple[Ints, Ints]:
-    """Number the cells by superstep and origin.
-
-    Args:
-        step: for each record the number of its superstep, without gaps.
-        origin: for each record the number of its origin.
-        origins: number of origins.
-
-    Returns:
-        The key of each cell, ``step * origins + origin``; for each record its cell.
-    """
-    usual = np.zeros(int(step.max(initial=-1)) + 1, np.int64)
-    usual[step] = origin
-    other = np.flatnonzero(usual[step] != origin)
-    others, number = ranked(step[other] * origins + origin[other])
-    keys = np.append(np.arange(len(usual)) * origins + usual, others)
-    order = np.argsort(keys, kind="stable")
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    cell = place[step]
-    cell[other] = place[len(usual) + number]
-    return keys[order], cell
-
-
-_BITS = 62
-"""Origins that one word has a bit for."""
+_BITS = np.iinfo(np.int64).bits - 1
+"""Origins that one word has a bit for; the other one is its sign."""
 
 
 class Spans:
@@ -219,11 +193,6 @@ def _united(origin: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
         by_start = np.argsort(start[heads], kind="stable")
         heads, tails = heads[by_start], tails[by_start]
     return origin[heads], start[heads], end[tails]
-
-
-def where_ended(records: Columns | Rows, rows: Ints) -> Columns:
-    """Return stack and kind of some records, which are what their origins need."""
-    return Columns({name: records[name][rows] for name in ("stack", "kind")}, len(rows))
 
 
 def origin_keys(records: Columns | Rows) -> Ints:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.profiler._sums import where_ended
+from bsplib.profiler._numbering import narrow
 from bsplib.profiler.costs import by_superstep, communication_ns, h_relation
 from bsplib.profiler.survey import survey
 from bsplib.profiler.window import hand_out
@@ -138,9 +138,9 @@ def _of_window(window: RunWindow, sums: RunSums, prices: tuple[float, float, str
     pattern = (most_in > most_out) + 2 * (most_out > most_in)
     every = (
         records["group"][row],
-        _short(records["superstep"][row]),
-        _short(window.root_supersteps()[row]),
-        _short(sums.origin_of(where_ended(records, row))),
+        narrow(records["superstep"][row]),
+        narrow(window.root_supersteps()[row]),
+        narrow(sums.origin_of(records[row])),
         most_h,
         pattern.astype(np.int8),
         by.greatest(communication_ns(run.records).astype(np.float64))[steps] / 1e9,
@@ -150,13 +150,6 @@ def _of_window(window: RunWindow, sums: RunSums, prices: tuple[float, float, str
     found = Columns(dict(zip(_FIELDS, every, strict=True)), len(row))
     synced: Columns = found[np.flatnonzero(by.greatest(run.records["kind"] != Kind.END)[steps])]
     return synced
-
-
-def _short(numbers: Ints) -> Ints:
-    """Return numbers that are not negative, in half the memory where all of them are small."""
-    if numbers.max(initial=0) > np.iinfo(np.int32).max:
-        return numbers
-    return numbers.astype(np.int32)
 
 
 def _cell(values: Floats) -> Ints:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.profiler._by_step import is_table
 from bsplib.profiler._numbering import preceding
 from bsplib.profiler.costs import by_superstep, group_columns, leads
 from bsplib.profiler.paths import ranks
@@ -66,13 +65,9 @@ class Replay:
         records, before, halo = account.run.records, account.before, account.halo
         lasts, saved = self._lasts(account), saved_ns.copy()
         # What is saved after a release is a part of what the next record lasts.
-        if is_table(by := by_superstep(account.run), halo):
-            by.add_from_preceding(saved, after_ns, self._after)
-        else:
-            later = np.flatnonzero(before >= halo)
-            saved[:, later] += after_ns[:, before[later]]
-            carried = np.flatnonzero((before >= 0) & (before < halo))
-            saved[:, carried] += self._after[:, records["pid"][carried]]
+        saved += after_ns.take(before, axis=1) * (before >= halo)
+        carried = np.flatnonzero((before >= 0) & (before < halo))
+        saved[:, carried] += self._after[:, records["pid"][carried]]
         if len(self._depth) > 1 and not account.run.is_interleaved:
             self._move_into_groups(account, saved)
         own = account.computing.core.astype(np.float64)
@@ -100,9 +95,9 @@ class Replay:
         if self._is_oblivious:
             positions = np.arange(len(account.step))[rows]
             _step_by_step(account, positions, lasts, self._released)
-        elif is_table(by := by_superstep(account.run), account.halo):
-            fresh = by.fresh()
-            self._total += [fresh.greatest(each).clip(min=0).sum() for each in lasts]
+        elif len(self._depth) == 1:
+            by = by_superstep(account.run).after(account.halo)
+            self._total += [by.greatest(each).clip(min=0).sum() for each in lasts]
         else:
             self._total += _greatest(account.step[rows], lasts).sum(axis=1)
 
