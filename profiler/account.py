@@ -147,7 +147,6 @@ class Account:
         self._inside = _inside(run, self.owner)
         self._outermost = self.owner < 0
         self.gap, self._recording = self._between()
-        self._virtual = is_virtual(run)
 
     def covered(self) -> Ints:
         """Return how much of the time of each process is in its records, and between them."""
@@ -171,19 +170,20 @@ class Account:
         asleep, rest = taken(communication_ns(records) - waited, self.calls.blocked)
         own = greatest = np.zeros(len(rest), np.int64)
         if self.h_max.any():
-            own, greatest = (_up(g * values) for values in (self.h, self._of_step(self.h_max)))
+            own, greatest = (_up(g * values) for values in (self.h, self.h_max[self.step]))
         over, moves_many = (self.calls.core - own).clip(min=0), self.h > FEW_BYTES
         transfers, rest = taken(rest, own + over * moves_many)
         calls, rest = taken(rest, over * ~moves_many)
         uneven, rest = taken(rest, (greatest - transfers - calls).clip(min=0))
         ends = records["kind"] != Kind.END  # the end of main is no sync, which would cost l
         latency, rest = taken(rest, ends * _up(np.array(self.rates.l * 1e9)))
-        if self._virtual:  # the price of the Machine is all there is
+        if is_virtual(self.run):  # the price of the Machine is all there is
             moves = greatest > 0
             transfers, latency = transfers + rest * moves, latency + rest * ~moves
             rest = np.zeros_like(rest)
         more, rest = taken(rest, records["comm_ready"].clip(min=0) - waited)
-        later, rest = taken(rest, (self._blocked - self._idle).clip(min=0) - asleep)
+        idle = records["released"] - records["arrive"]
+        later, rest = taken(rest, (self._blocked - idle).clip(min=0) - asleep)
         blocked = asleep + later
         return Communication(transfers, calls, uneven, latency, waited + more, blocked, rest)
 
@@ -195,15 +195,6 @@ class Account:
     @cached_property
     def _blocked(self) -> Ints:
         return blocked_ns(self.run.records)
-
-    def _of_step(self, values: Floats) -> Floats:
-        """Return for each record the value of its superstep."""
-        return by_superstep(self.run).spread(values)
-
-    @cached_property
-    def _idle(self) -> Ints:
-        idle: Ints = self.run.records["released"] - self.run.records["arrive"]
-        return idle
 
     def own(self, rows: slice) -> Ints:
         """Return the parts of some records without their idle time."""
@@ -337,13 +328,11 @@ def _with_blamed(run: Run, behind: Ints) -> tuple[Ints, Bools | None]:
 
 def _latest(arrive: Ints, steps: Ints, released: Ints, step: Ints) -> Ints:
     """Return positions of the latest arrivals of a superstep up to a time, in sorted columns."""
-    low: Ints = np.searchsorted(steps, step).astype(np.int64)
-    high: Ints = np.searchsorted(steps, step, side="right").astype(np.int64)
-    while (low + 1 < high).any():  # halves, for all at once
-        middle = (low + high) // 2
-        early = arrive[middle.clip(max=len(arrive) - 1)] <= released
-        low, high = np.where(early, middle, low), np.where(early, high, middle.clip(min=low + 1))
-    return low
+    least = arrive.min()
+    span = int(arrive.max() - least) + 1
+    time = (released - least).clip(max=span - 1)
+    places = np.searchsorted(steps * span + (arrive - least), step * span + time, side="right")
+    return np.maximum(places - 1, np.searchsorted(steps, step))
 
 
 def _before(run: Run, by: BySuperstep) -> Ints:
