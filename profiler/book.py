@@ -16,9 +16,10 @@ What readers ask for:
   or by record (timeline): :attr:`BookedWindow.own` and :attr:`BookedWindow.idle`, and
   :attr:`Book.outside` for what is in no record.
 - nodes and edges: :meth:`Book.time_of` for the origins that pass through one, or all at once
-  :meth:`Book.of_graph`. The time of a node is the mean over the processes of all that is rooted
-  there, its loss the part of it in ``LOST``. Leaves add up to functions, functions to ``main``,
-  and ``main`` with :attr:`Book.before` to the elapsed time less start and end.
+  in a :class:`bsplib.profiler.graph_book.GraphBook`. The time of a node is the mean over the
+  processes of all that is rooted there, its loss the part of it in ``LOST``. Leaves add up to
+  functions, functions to ``main``, and ``main`` with :attr:`Book.before` to the elapsed time less
+  start and end.
 - losses, for clusters: :attr:`RootSums.losses` by part of the account, origin and process;
   :attr:`RootSums.worst` the superstep that bears most, by origin and part; and window by window:
   :attr:`BookedWindow.lost`.
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from bsplib.profiler._arrays import Bools, Ints, Numbers
-    from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.loss_records import LossRecords
     from bsplib.profiler.rates import Rates
     from bsplib.profiler.window import RunWindow
@@ -504,14 +504,6 @@ class Book:
         """Return what is rooted at some origins."""
         parts = self.sums.by_origin[:, list(origins)].sum(axis=1)
         return Time(tuple(parts.tolist()), self.run.nprocs)
-
-    def of_graph(self, callgraph: CallGraph) -> tuple[dict[str, Time], dict[tuple[str, str], Time]]:
-        """Return the times of the nodes of the call graph of the run, by id, and of its edges."""
-        passing = callgraph.passing
-        return (
-            {node: self.time_of(passing[node]) for node in callgraph.graph},
-            {edge: self.time_of(passing[edge]) for edge in callgraph.graph.edges},
-        )
 
 
 def book_of(run: Run, rates: Rates) -> Book:

@@ -40,18 +40,16 @@ class GraphBook:
     book: Book
 
     @cached_property
-    def _times(self) -> tuple[dict[str, Time], dict[tuple[str, str], Time]]:
-        return self.book.of_graph(self.callgraph)
-
-    @property
     def nodes(self) -> dict[str, Time]:
         """Times by node id. A function is the sum of the cost centres below it."""
-        return self._times[0]
+        passing = self.callgraph.passing
+        return {node: self.book.time_of(passing[node]) for node in self.callgraph.graph}
 
-    @property
+    @cached_property
     def edges(self) -> dict[tuple[str, str], Time]:
         """By caller and callee the part of the callee that came through this caller."""
-        return self._times[1]
+        passing = self.callgraph.passing
+        return {call: self.book.time_of(passing[call]) for call in self.callgraph.graph.edges}
 
     @property
     def rates(self) -> Rates:
@@ -139,10 +137,6 @@ class GraphBook:
 
     def verdict(self) -> Verdict:
         """Return what the elapsed time was lost for, in at most five sentences and a last one."""
-        return self._verdict
-
-    @cached_property
-    def _verdict(self) -> Verdict:
         return judge(self.callgraph, self.book, self.losses)
 
 

@@ -15,6 +15,7 @@ from bsplib.profiler import paths, window
 from bsplib.profiler.account import ENDS, PARTS
 from bsplib.profiler.book import LOST, Book
 from bsplib.profiler.callgraph import build
+from bsplib.profiler.graph_book import GraphBook
 from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.recording import tables
 from bsplib.recording.trace import read_trace
@@ -61,7 +62,8 @@ def check(run, rates):
 def check_graph(book, run):
     """Check that leaves add up to functions, and functions to ``main``."""
     callgraph = build(run)
-    nodes, edges = book.of_graph(callgraph)
+    graph_book = GraphBook(callgraph, book)
+    nodes, edges = graph_book.nodes, graph_book.edges
     main = nodes[callgraph.root]
     spent = book.by_process().sum(axis=1)
     assert main.ns == spent.sum() - spent[ENDS] - book.before.ns
