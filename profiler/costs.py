@@ -176,7 +176,7 @@ def computation_ns(run: Run) -> Floats:
 
 
 def _computation_ns(records: Rows) -> Floats:
-    spent = _spent_ns(records)
+    spent = spent_ns(records)
     cpu, ready = records["comp_cpu"], records["comp_ready"]
     kept: Floats = spent - ready
     is_missing = ready == NOT_MEASURED
@@ -186,12 +186,8 @@ def _computation_ns(records: Rows) -> Floats:
     return kept
 
 
-def spent_ns(run: Run) -> Floats:
+def spent_ns(records: Rows) -> Floats:
     """Return W: the time from start to arrival without primitives and sub-groups."""
-    return _spent_ns(run.records)
-
-
-def _spent_ns(records: Rows) -> Floats:
     spent: Ints = records["arrive"] - records["start"]
     spent -= records["comm_calls"]
     spent -= records["sub"]
@@ -206,7 +202,7 @@ def spent_by_phase(run: Run) -> Ints:
     """Return the time of each record in each of ``PHASES``, in nanoseconds."""
     records, comp = run.records, computation_ns(run)
     idle = records["released"] - records["arrive"]
-    parts = comp, spent_ns(run) - comp, communication_ns(records), idle
+    parts = comp, spent_ns(records) - comp, communication_ns(records), idle
     return np.stack(parts, axis=1).astype(np.int64)
 
 

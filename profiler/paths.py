@@ -182,7 +182,7 @@ class Paths:
         if len(run.groups) > 1:
             parts.append(self._leads(fresh, lead_rank, origin, position))
         self.nodes = _joined(parts)
-        self._tip, self._tip_cut = tail.tip, tail.cut
+        self._tail = tail
 
     def _started_later(self) -> Ints:
         """Return for the first record of each process how much later than others it began."""
@@ -339,7 +339,8 @@ class Paths:
         is_cut = bool((nodes.cut != 1).any())
         cut_x = np.ones_like(cut)
         cut_y, work = cut, _WORK * self._count + 2**20
-        found: list[tuple[Ints, Ints, Ints, Floats]] = []
+        nothing = np.zeros(0, np.int64)
+        found: list[tuple[Ints, Ints, Ints, Floats]] = [(nothing, nothing, nothing, np.zeros(0))]
         while len(entry) and work > 0:
             work -= len(entry)
             rank_x, rank_y = nodes.rank[x], nodes.rank[y]
@@ -366,22 +367,15 @@ class Paths:
                 on |= (cut_x != cut_y).any(axis=1) & (next_x != 0)
                 cut_x, cut_y = cut_x[on], cut_y[on]
             entry, x, y = entry[on], next_x[on], next_y[on]
-        nothing = np.zeros(0, np.int64)
-        found.append((nothing, nothing, nothing, np.zeros(0)))
-        entries, roots, strands, weights = zip(*found, strict=True)
-        return (
-            np.concatenate(entries),
-            np.concatenate(roots),
-            np.concatenate(strands),
-            np.concatenate(weights),
-        )
+        entries, roots, strands, weights = map(np.concatenate, zip(*found, strict=True))
+        return entries, roots, strands, weights
 
     def tail(self) -> Tail:
         """Return the paths of all processes, back to where they meet, for the next window."""
         last = np.ones(self._count, bool)
         last[self._before[self._before >= 0]] = False
         rows = self._halo + np.flatnonzero(last[self._halo :])
-        tip, cut = self._tip.copy(), self._tip_cut.copy()
+        tip, cut = self._tail.tip.copy(), self._tail.cut.copy()
         tip[self._pid[rows]] = self._target[rows]
         cut[self._pid[rows]] = self._cut[rows]
         return _tail(self.nodes, tip, cut)

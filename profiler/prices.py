@@ -111,7 +111,7 @@ class ReplayPrices:
         """
         steps = timeline.steps
         if self.pattern == RECOGNISE:
-            found = [self._known(recognise(timeline, step)) for step in steps]
+            found = [self.machine.pattern_priced(recognise(timeline, step)) for step in steps]
         elif self.pattern == VIRTUAL:
             found = [self._virtual(timeline, step) for step in steps]
         else:
@@ -138,9 +138,6 @@ class ReplayPrices:
         if step.kind != Kind.SYNC:
             return None
         return self.machine.pattern_priced(recognise(timeline, step))
-
-    def _known(self, pattern: str | None) -> str | None:
-        return self.machine.pattern_priced(pattern)
 
 
 def recognise(timeline: Timeline, step: Step) -> str | None:

@@ -74,7 +74,7 @@ class Survey:
         ended = np.zeros(int(steps.max(initial=-1)) + 1, bool)
         ended[steps] = True
         self.root_count += int(np.count_nonzero(ended))
-        self.waited_ns += float((spent_ns(run)[fresh] - computation_ns(run)[fresh]).sum())
+        self.waited_ns += float((spent_ns(records) - computation_ns(run)[fresh]).sum())
         self.pickling_ns += int(records["pickling"].sum())
         known = np.maximum(records["comp_cpu"], records["comp_ready"])
         self.is_measured |= bool((known != NOT_MEASURED).any())

@@ -23,8 +23,6 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from bsplib.profiler._arrays import Floats
     from bsplib.profiler.book import Book
     from bsplib.profiler.callgraph import CallGraph
@@ -138,7 +136,8 @@ def supersteps(book: GraphBook) -> Columns:
     callgraph, run = book.callgraph, book.callgraph.run
     records, by = run.records, by_superstep(run)
     firsts = records[by.leader(-records["pid"].astype(np.int64))]
-    leaves = _leaves(callgraph)[callgraph.origin_of(firsts)]
+    at_end = [callgraph.graph.nodes[chain[-1]]["node"] for chain in callgraph.origins]
+    leaves = [at_end[origin] for origin in callgraph.origin_of(firsts).tolist()]
     present = by.sums(np.ones(len(records))).astype(np.int64)
     table: Columns = {
         "group": firsts["group"].astype(np.int64),
@@ -174,14 +173,6 @@ def lost_by_record(book: Book) -> Floats:
         inside = lost.is_lost & (lost.position >= 0)
         np.add.at(sums, np.searchsorted(positions, lost.position[inside]), lost.ns[inside])
     return sums
-
-
-def _leaves(callgraph: CallGraph) -> NDArray[np.object_]:
-    """Return the cost centre of each origin."""
-    found = np.empty(len(callgraph.origins), object)
-    for position, chain in enumerate(callgraph.origins):
-        found[position] = callgraph.graph.nodes[chain[-1]]["node"]
-    return found
 
 
 # -- the call graph as a networkx graph -----------------------------------------------------------

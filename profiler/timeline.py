@@ -115,7 +115,7 @@ class Timeline:
     @cached_property
     def pieces(self) -> Pieces:
         """The computation of all records in pieces."""
-        spent_s = spent_ns(self.run)[self.position] / 1e9
+        spent_s = spent_ns(self.run.records)[self.position] / 1e9
         return _on_a_core(_pieces(self, spent_s), self.w_s, spent_s)
 
     @cached_property

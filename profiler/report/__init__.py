@@ -64,7 +64,8 @@ def print_report(
         chain = profile.critical_path(path)
         if found is None:
             print_verdict(repeats, console)
-            print_scaling(profile, [each.median for each in listed], console)
+            if scaling := scaling_among(profile, [each.median for each in listed]):
+                print_wrapped(console, str(scaling))
             console.print()
             print_nodes(profile, choice, chain, console)
             print_places(profile, console)
@@ -133,12 +134,6 @@ def print_losses(profile: RunProfile, node: str, console: Console) -> None:
     here = [loss for loss in profile.book().losses if node in (*loss.chain, *loss.callers)]
     for loss in here[:MOST_SENTENCES]:
         print_wrapped(console, loss.text)
-
-
-def print_scaling(run: RunProfile, runs: Iterable[RunProfile], console: Console) -> None:
-    """Print the computation scaling of a run, if one of the others has fewer processes."""
-    if scaling := scaling_among(run, runs):
-        print_wrapped(console, str(scaling))
 
 
 def print_rates(profile: RunProfile, console: Console) -> None:

@@ -108,7 +108,7 @@ def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) ->
         "verdict_rest": verdict.rest.as_dict() if verdict.rest else None,
         "too_short": verdict.short.text if verdict.short else None,
         "account": account(book),
-        "page_faults": _page_faults(profile.callgraph),
+        "page_faults": (page_faults(profile.callgraph) or {}).get(profile.callgraph.root),
         "losses": [loss.as_dict() for loss in book.losses],
         "path": {"name": path, "nodes": profile.critical_path(path)},
         "root": profile.callgraph.root,
@@ -154,12 +154,6 @@ def _edges(profile: RunProfile, names: set[str]) -> list[Json]:
     """Return the edges between listed nodes."""
     every = rows(tables.edges(profile.book()))
     return [row for row in every if {row["caller"], row["callee"]} <= names]
-
-
-def _page_faults(callgraph: CallGraph) -> Json | None:
-    """Return the page faults of each process; null where they were not measured."""
-    faults = page_faults(callgraph)
-    return None if faults is None else faults[callgraph.root]
 
 
 def _executed(callgraph: CallGraph) -> list[Json]:
