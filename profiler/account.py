@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from bsplib.profiler._by_step import BySuperstep
     from bsplib.profiler.costs import CallTimes
     from bsplib.profiler.rates import Rates
+    from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
 
@@ -108,27 +109,21 @@ class Account:
     """The account of the records of a window of a run, at given rates.
 
     Args:
-        run: the run, or its part in the window; its records are well-formed
+        window: the window of a run whose records are well-formed
             (``bsplib.recording.trace.read_trace``).
         rates: what a byte and a superstep cost. At other rates the sum is the same, and
             transfers, latency and what is not explained are divided differently.
-        before: positions in the whole run of the records that belong to the window before, its
-            halo. They are at the beginning.
-        position: of the other records in the whole run.
 
     Raises:
         TraceError: the records of a process overlap.
     """
 
-    def __init__(
-        self, run: Run, rates: Rates, before: Ints | None = None, position: Ints | None = None
-    ) -> None:
-        self.run = run = _ended_together(run)
-        """The run, or its part in the window; see :func:`_ended_together`."""
+    def __init__(self, window: RunWindow, rates: Rates) -> None:
+        self.window = window
+        self.run = run = _ended_together(window.run)
+        """The run in the window; see :func:`_ended_together`."""
         self.rates = rates
-        self.position = np.arange(len(run.records)) if position is None else position
-        self.position_of_halo = self.position[:0] if before is None else before
-        self.halo = len(self.position_of_halo)
+        self.position, self.halo = window.position, window.halo
         by = by_superstep(run)
         self.step = by.of_record
         """For each record the number of its superstep."""
@@ -332,7 +327,8 @@ def _latest(arrive: Ints, steps: Ints, released: Ints, step: Ints) -> Ints:
     span = int(arrive.max() - least) + 1
     time = (released - least).clip(max=span - 1)
     places = np.searchsorted(steps * span + (arrive - least), step * span + time, side="right")
-    return np.maximum(places - 1, np.searchsorted(steps, step))
+    latest: Ints = np.maximum(places - 1, np.searchsorted(steps, step))
+    return latest
 
 
 def _before(run: Run, by: BySuperstep) -> Ints:

@@ -115,8 +115,7 @@ class RootRows(NamedTuple):
 class BookedWindow:
     """What is booked for the records of a window of a run."""
 
-    def __init__(self, window: RunWindow, account: Account, ways: Paths, origin: Ints) -> None:
-        self.window = window
+    def __init__(self, account: Account, ways: Paths, origin: Ints) -> None:
         self.account = account
         self._ways = ways
         self.origin = origin
@@ -405,22 +404,22 @@ class Book:
         begin = self._first
         is_border = begin > 0
         if is_border:
-            for _, account in self._accounts(0, begin - 1):
+            for account in self._accounts(0, begin - 1):
                 tail = Paths(account, np.full(len(account.run.records), BEFORE), tail).tail()
             tail = tail.outside(BEFORE)
         else:
             begin = max((each for each in self._tails if each <= first), default=begin)
             tail = self._tails.get(begin, tail)
-        for window, account in self._accounts(begin, self._last if last is None else last):
+        for account in self._accounts(begin, self._last if last is None else last):
             if self._first == 0:
-                self._keep_tail(window, tail)
+                self._keep_tail(account.window, tail)
             records, halo = account.run.records, account.halo if is_border else 0
             origin = np.append(np.full(halo, BEFORE), sums.origin_of(records[halo:]))
             ways = Paths(account, origin, tail)
-            booked = BookedWindow(window, account, ways, origin)
+            booked = BookedWindow(account, ways, origin)
             yield booked
             tail, is_border = booked.tail, False
-            del window, account, records, ways, booked  # before the next one is made
+            del account, records, ways, booked  # before the next one is made
 
     def _keep_tail(self, window: RunWindow, tail: Tail) -> None:
         """Keep the paths until one of several windows, from which the run can be booked on."""
@@ -433,13 +432,11 @@ class Book:
 
     def accounts(self) -> Iterator[Account]:
         """Yield the account of one window after another, without what is booked."""
-        return (account for _, account in self._accounts(self._first, self._last))
+        return self._accounts(self._first, self._last)
 
-    def _accounts(self, first: int, last: int | None) -> Iterator[tuple[RunWindow, Account]]:
-        return ahead(
-            (window, Account(window.run, self.rates, window.before, window.position))
-            for window in windows(self.whole_run, first, last)
-        )
+    def _accounts(self, first: int, last: int | None) -> Iterator[Account]:
+        every = windows(self.whole_run, first, last)
+        return ahead(Account(window, self.rates) for window in every)
 
     @cached_property
     def sums(self) -> RootSums:

@@ -309,7 +309,7 @@ class _Observed:
             found = np.flatnonzero(np.isin(keys, self._wanted) & (window.origin >= 0))
         if len(found) == 0:
             return None
-        return LossRows(window, found, is_rotating=loss.habit == kinds.ROTATING)
+        return LossRows(window, found, loss)
 
     def add(self, window: LossWindow, loss: LossRows) -> None:
         """Take in its records in a window."""
@@ -319,11 +319,7 @@ class _Observed:
         if not self.loss.is_lost:
             self._add_saving(window, loss)
             return
-        if self.loss.part == _COMM:
-            longer = loss.above_others(loss.transfers[0] + loss.calls)
-        else:
-            is_blocked = self.loss.part == _WAIT
-            longer = loss.blocked_above_others if is_blocked else loss.core_above_others
+        longer = loss.longer
         by_step = np.zeros(window.steps)
         np.maximum.at(by_step, window.step[loss.rows], longer[loss.rows])
         self._longer.append(by_step[by_step > 0])

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.profiler._numbering import stable_order, starts
+from bsplib.profiler.account import BLOCKED, PARTS, TRANSFER_IMBALANCE
 from bsplib.profiler.costs import (
     by_superstep,
     communication_ns,
     group_columns,
     without_core_ns,
 )
-from bsplib.profiler.kinds import MOST
+from bsplib.profiler.kinds import MOST, ROTATING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from bsplib.profiler._arrays import Bools, Floats, Ints
     from bsplib.profiler._by_step import BySuperstep
     from bsplib.profiler.account import Account
+    from bsplib.profiler.loss import Loss
     from bsplib.profiler.loss_lines import LossWindow
 
     Saved = tuple[Floats | float, Floats | float]
@@ -42,15 +44,15 @@ class LossRows:
     Args:
         window: the window.
         rows: positions of the records.
-        is_rotating: whether they are those of changing processes, so that all processes of a
-            superstep are the others.
+        loss: the loss. If it is that of changing processes, all processes of a superstep are the
+            others.
     """
 
-    def __init__(self, window: LossWindow, rows: Ints, *, is_rotating: bool = False) -> None:
+    def __init__(self, window: LossWindow, rows: Ints, loss: Loss) -> None:
         self.window = window
         self.account, self.records = window.account, window.records
         self.rows = rows
-        self.is_rotating = is_rotating
+        self.part, self.is_rotating = loss.part, loss.habit == ROTATING
 
     @cached_property
     def steps_inside(self) -> Bools:
@@ -154,14 +156,11 @@ class LossRows:
         return self.account.communication.latency
 
     @cached_property
-    def core_above_others(self) -> Floats:
-        """For how much longer than the others each of these records computed."""
-        return self.above_others(self.core)
-
-    @cached_property
-    def blocked_above_others(self) -> Floats:
-        """For how much longer it was blocked."""
-        return self.above_others(self.blocked)
+    def longer(self) -> Floats:
+        """For how much longer than the others each of these records did what is lost."""
+        if self.part == PARTS[TRANSFER_IMBALANCE]:
+            return self.above_others(self.transfers[0] + self.calls)
+        return self.above_others(self.blocked if self.part == PARTS[BLOCKED] else self.core)
 
     @cached_property
     def transfers(self) -> tuple[Floats, Floats]:
@@ -296,9 +295,9 @@ WITHOUT_PICKLES = "without pickles"
 
 MENDS: dict[str, Callable[[LossRows], Saved]] = {
     EVENLY: lambda loss: (loss.above_mean(loss.core), 0.0),
-    AS_OTHERS: lambda loss: (loss.core_above_others, 0.0),
+    AS_OTHERS: lambda loss: (loss.longer, 0.0),
     WITHOUT: lambda loss: (loss.only(loss.blocked), 0.0),
-    BLOCKED_AS_OTHERS: lambda loss: (loss.blocked_above_others, 0.0),
+    BLOCKED_AS_OTHERS: lambda loss: (loss.longer, 0.0),
     EVEN_TRANSFERS: _even_transfers,
     EVEN_BYTES: _even_transfers,
     BYTES_AS_OTHERS: _transfers_as_others,

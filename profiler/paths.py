@@ -167,7 +167,7 @@ class Paths:
         target, cut = self._targets()
         self._target, self._cut = target, cut
         known, pid = old >= halo, self._pid[halo:]
-        position = np.append(account.position_of_halo, account.position)
+        position = np.append(account.window.before, account.position)
         rank, lead_rank = ranks(run, int(tail.nodes.rank.max()) + 1)
         fresh = Nodes(
             pid,

@@ -298,8 +298,8 @@ class _StepSums:
 
     def add(self, booked: BookedWindow, stages: _Stages, losses: _Losses) -> None:
         """Take in a window."""
-        picture, nprocs, window = self._picture, self._picture.book.run.nprocs, booked.window
-        column = (picture.steps.positions(window) - self._low) // self._width
+        picture, nprocs = self._picture, self._picture.book.run.nprocs
+        column = (picture.steps.positions(booked.account.window) - self._low) // self._width
         seen = np.flatnonzero((column >= 0) & (column < len(self._amounts)))
         if len(seen) == 0:
             return

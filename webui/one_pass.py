@@ -34,6 +34,6 @@ def sum_up(opened: OpenRun) -> None:
 def _sum_up(opened: OpenRun) -> None:
     book, traffic = book_of(opened.run, opened.rates), SavedTraffic(opened)
     picture = TimePicture(book, **SAVED_PICTURE)
-    loss_records.sum_up(book, picture.add, lambda booked: traffic.add(booked.window))
+    loss_records.sum_up(book, picture.add, lambda booked: traffic.add(booked.account.window))
     keep_saved(opened, picture)
     traffic.keep()

@@ -35,7 +35,6 @@ def print_machines(
     *,
     most: int | None = 20,
     library: bool = False,
-    console: Console | None = None,
 ) -> None:
     """Print the times of the nodes of a run on several Machines.
 
@@ -46,9 +45,8 @@ def print_machines(
         speed: of a process of the Machines, as for :func:`bsplib.profiler.rates.rates_on`.
         most: number of nodes, None for all; those with the greatest times are shown.
         library: also show the functions of bsplib itself.
-        console: where to print; default: standard output.
     """
-    console = console or Console()
+    console = Console()
     callgraph = build(run, library=library)
     here = rates_of_run(run)
     others, gaps = [], []

@@ -10,6 +10,7 @@ from bsplib.errors import TraceError
 from bsplib.profiler.account import Account
 from bsplib.profiler.book import Book
 from bsplib.profiler.rates import Rates, rates_of_run
+from bsplib.profiler.window import windows
 from bsplib.sync_kinds import Kind
 from tests.bsplib.random_programs.checks import record
 from tests.bsplib.random_programs.generator import programs as random_programs
@@ -121,7 +122,8 @@ def test_time_without_a_core_after_the_release_is_no_latency(script):
 def test_an_oblivious_superstep_waits_for_the_process_that_released_it(script):
     program = script(3)
     program.step("main", w=[10, 50, 90], waits=[40, 0, 0], kind=Kind.OBLSYNC)
-    assert Account(program.run(), FREE).behind[:3].tolist() == [1, 1, 2]
+    (window,) = windows(program.run())
+    assert Account(window, FREE).behind[:3].tolist() == [1, 1, 2]
     assert whole(program)["imbalance"] == 40
 
 

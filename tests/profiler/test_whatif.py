@@ -12,6 +12,7 @@ from bsplib.profiler.book import Book
 from bsplib.profiler.rates import Rates
 from bsplib.profiler.times_on_machine import retimed
 from bsplib.profiler.whatif import Replay
+from bsplib.profiler.window import windows
 from bsplib.sync_kinds import Kind
 from tests.drawn import examples
 
@@ -22,11 +23,12 @@ FREE = Rates(g=0.0, l=0.0)
 
 def replayed(program):
     """Return the records of a program, and what it takes without some of their time."""
-    account = Account(program.run(), FREE)
-    elapsed_ns = Book(account.run, FREE).elapsed_ns
+    run = program.run()
+    (window,) = windows(run)
+    account, elapsed_ns = Account(window, FREE), Book(run, FREE).elapsed_ns
 
     def without(saved_ns, after_ns=None):
-        replay = Replay(account.run, 1)
+        replay = Replay(run, 1)
         saved = np.array([saved_ns], float)
         replay.add(account, saved, saved * 0 if after_ns is None else after_ns[None])
         return elapsed_ns - round(float(replay.saved_ns()[0]))
