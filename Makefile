@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo sql-story test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
+.PHONY: demo sql-story test test-runtime-1 test-runtime-2 test-rooms test-profiler test-webui test-quick test-all
 .PHONY: test-quick-runtime test-quick-pages test-quick-rooms test-all-real test-all-rooms test-all-interpreted test-all-on-mpi test-all-of-mpi test-mpi
 .PHONY: test-interpreted test-pythons mutants soak lint bench sanitize wheels docs browser clean compiler core tools
 
@@ -50,12 +50,12 @@ sql-story: tools
 	$(BIN)/python -m bsplib.apps.sql story --out out
 
 # All checks that every change has to pass: some five minutes on two cores. Most tests keep
-# at most one core busy and some wait for processes or pages, hence four jobs of like lengths run
-# at once, and two short ones after them; what each has written is shown when it has ended.
+# at most one core busy and some wait for processes or pages, hence four jobs run at once, the
+# longest first; what each has written is shown when it has ended.
 # (Under pytest-xdist tests run beside a second thread, and then bsplib forks no processes.)
 test: tools browser
 	$(MAKE) --no-print-directory --jobs=4 --output-sync=target \
-	  test-runtime-1 test-runtime-2 test-rooms test-pages lint test-interpreted
+	  test-rooms test-runtime-1 test-runtime-2 test-profiler test-webui lint test-interpreted
 
 test-runtime-1: tools
 	$(BIN)/pytest $(RUNTIME_TESTS_1)
@@ -66,8 +66,8 @@ test-runtime-2: tools
 test-rooms: tools
 	$(BIN)/pytest $(OTHER_TESTS)
 
-test-pages: tools
-	$(BIN)/pytest $(PAGE_TESTS)
+test-profiler test-webui: test-%: tools
+	$(BIN)/pytest tests/$*
 
 # What is marked core, on the interpreted core; the other tests use the compiled one.
 OF_THE_CORE := -m 'core and (quick or hypothesis) and not slow'
