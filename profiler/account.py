@@ -27,7 +27,7 @@ import numpy as np
 
 from bsplib.errors import TraceError
 from bsplib.profiler._by_step import TableBySuperstep
-from bsplib.profiler._numbering import preceding
+from bsplib.profiler._numbering import preceding, ranked
 from bsplib.profiler.costs import (
     blocked_ns,
     by_superstep,
@@ -323,10 +323,9 @@ def _with_blamed(run: Run, behind: Ints) -> tuple[Ints, Bools | None]:
 
 def _latest(arrive: Ints, steps: Ints, released: Ints, step: Ints) -> Ints:
     """Return positions of the latest arrivals of a superstep up to a time, in sorted columns."""
-    least = arrive.min()
-    span = int(arrive.max() - least) + 1
-    time = (released - least).clip(max=span - 1)
-    places = np.searchsorted(steps * span + (arrive - least), step * span + time, side="right")
+    times, rank = ranked(np.concatenate([arrive, released]))  # products of times would overflow
+    keys = np.concatenate([steps, step]) * len(times) + rank
+    places = np.searchsorted(keys[: len(steps)], keys[len(steps) :], side="right")
     latest: Ints = np.maximum(places - 1, np.searchsorted(steps, step))
     return latest
 
