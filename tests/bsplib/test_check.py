@@ -358,7 +358,7 @@ def test_a_source_of_hpput_that_is_changed_is_reported_with_call_and_sync(check)
         x = bsp.zeros((bsp.nprocs, 100))
         values = np.ones(100)
         bsp.hpput(0, values, x[bsp.pid])  # hpput
-        values[99] = 2 - bool(bsp.pid)
+        values[99] = 2
         bsp.sync()  # sync
 
     call, sync = line(main, "hpput"), line(main, "sync")
@@ -729,8 +729,9 @@ def test_overlaps_in_an_oblivious_superstep_are_reported_with_both_calls(bsp):
     [
         ({"offset": 3}, "put: 3 elements at offset 3 from process"),
         ({"at": np.s_[2:]}, r"put: values of shape \(3,\) at "),
+        ({"at": 4}, r"put: values of shape \(3,\) at "),
     ],
-    ids=["offset", "at"],
+    ids=["offset", "at", "one"],
 )
 @pytest.mark.raises(
     bsplib.BoundsError, match=lambda said: f"^{said}.* lie outside the array of shape"

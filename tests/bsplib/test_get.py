@@ -71,15 +71,6 @@ def test_who_gets_into_an_array_answers_with_what_it_held_before(run, nprocs, wo
     assert run(main)[0] == [{10 * (turn + 1) + asked} for turn in range(3)]
 
 
-def test_destinations_are_written_in_program_order(bsp):
-    x = bsp.array([bsp.pid])
-    mine = np.empty(1, int)
-    for pid in [*range(bsp.nprocs), 0]:
-        bsp.get(pid, x, mine)
-    bsp.sync()
-    assert int(mine[0]) == 0
-
-
 @pytest.mark.procs(1, 2, 4)
 @pytest.mark.parametrize("size", [127, 128, 129, 300_000], ids="n={}".format)
 def test_gets_of_any_size_arrive_whole(bsp, size):
@@ -87,15 +78,6 @@ def test_gets_of_any_size_arrive_whole(bsp, size):
     got = bsp.get(left(bsp), x)
     bsp.sync()
     assert (got == np.arange(size) + left(bsp)).all()
-
-
-def test_many_gets_of_one_process_from_many(bsp):
-    x = bsp.array(np.arange(50) * 100 + bsp.pid)
-    got = [[bsp.get(pid, x[place : place + 1]) for place in range(50)] for pid in range(bsp.nprocs)]
-    bsp.sync()
-    assert [[int(one[0]) for one in row] for row in got] == [
-        [place * 100 + pid for place in range(50)] for pid in range(bsp.nprocs)
-    ]
 
 
 # -- destinations -------------------------------------------------------------------------
@@ -353,43 +335,6 @@ def test_a_destination_that_the_program_passes_is_not_touched_before_the_sync(bs
 
 
 # -- at any time in the superstep ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", [3, 20_000])
-def test_gets_and_hpgets_of_a_superstep_go_into_arrays_of_every_kind(bsp, size):
-    x = bsp.array(np.arange(size) + 10 * bsp.pid)
-    registered, private = bsp.zeros(2 * size, int), np.zeros((3, size), int)
-    bsp.sync()
-    found = []
-    for _ in range(3):  # the first one is checked
-        registered[:] = private[:] = 0
-        bsp.sync()
-        bsp.hpget(left(bsp), x, registered[:size])
-        bsp.get(left(bsp), x, registered[size:])
-        bsp.hpget(left(bsp), x, private[0])
-        bsp.get(left(bsp), x[::-1], private[1])
-        bsp.hpget(left(bsp), x, private[2, 1:], offset=1)
-        made = bsp.hpget(left(bsp), x)
-        bsp.sync()
-        found.append(np.array([registered[:size], registered[size:], *private, made]))
-    there = np.arange(size) + 10 * ((bsp.pid - 1) % bsp.nprocs)
-    without_first = np.where(np.arange(size), there, 0)
-    expected = [there, there, there, there[::-1], without_first, there]
-    for each in found:
-        assert np.array_equal(each, expected)
-
-
-def test_an_hpget_beside_a_put_reads_what_is_not_put(bsp):
-    x = bsp.array([float(bsp.pid), -1.0])
-    bsp.sync()
-    found = []
-    for step in range(3):
-        bsp.put((bsp.pid + 1) % bsp.nprocs, float(step), x, offset=1)
-        got = bsp.hpget(left(bsp), x[:1])
-        bsp.sync()
-        found.append((float(got[0]), float(x[1])))
-    expected = [[((pid - 1) % bsp.nprocs, step) for step in range(3)] for pid in range(bsp.nprocs)]
-    assert found == expected[bsp.pid]
 
 
 def test_an_hpget_into_shared_memory_is_written_once(nprocs):

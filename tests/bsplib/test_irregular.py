@@ -56,30 +56,6 @@ def test_words_are_combined_into_what_is_there_in_order(run, nprocs, op):
     assert run(main) == expected_arrays(nprocs, op, 0.5).tolist()
 
 
-def test_words_take_their_turn_among_the_puts(bsp):
-    x = bsp.zeros(5, int)
-    bsp.put_at(0, [0, 1], bsp.pid + 10, x)
-    bsp.put(0, bsp.pid + 20, x, offset=1)
-    bsp.put(0, bsp.pid + 30, x, offset=2)
-    bsp.put_at(0, [2, 3], bsp.pid + 40, x)
-    bsp.put_at(0, [2, 3], 100, x, op=np.add)
-    bsp.sync()
-    last = bsp.nprocs - 1
-    if bsp.pid == 0:
-        assert x.tolist() == [last + 10, last + 20, last + 140, last + 140, 0]
-
-
-@pytest.mark.parametrize("operation", ["put", "hpput"])
-def test_puts_of_single_words_do_what_put_at_does(bsp, operation):
-    x, y = bsp.zeros(SIZE), bsp.zeros(SIZE)
-    pids, indices, values = traffic_of(bsp.pid, bsp.nprocs, 60)
-    bsp.put_at(pids, indices, values, x)
-    for pid, index, position in zip(pids, indices, range(60), strict=True):
-        getattr(bsp, operation)(pid, values[position : position + 1], y, offset=index)
-    bsp.sync()
-    assert x.tolist() == y.tolist()
-
-
 def test_the_three_arguments_broadcast_against_each_other(run, nprocs):
     def main(bsp):
         x = bsp.zeros((4, 3), int)
@@ -137,35 +113,6 @@ def test_indices_count_in_c_order_whatever_the_array_is_like(run, order):
     expected = np.arange(15).reshape(3, 5)
     expected[2, 4] += 200
     assert all(result == ([0, 0], expected.tolist(), [1, 5, 214]) for result in run(main))
-
-
-GAPS = {
-    "a column": lambda whole: whole[:, 1],
-    "a block": lambda whole: whole[1:4, 1:3],
-    "every other": lambda whole: whole[::2, ::3],
-    "backwards": lambda whole: whole[::-1, ::-1],
-    "transposed": lambda whole: whole.T,
-}
-
-
-@pytest.mark.procs(1, 3)
-@pytest.mark.parametrize("part", GAPS.values(), ids=GAPS)
-def test_words_go_to_and_from_arrays_with_gaps(bsp, part):
-    whole = np.zeros((6, 7), int)
-    x = part(whole)
-    bsp.push_reg(x)
-    bsp.sync()
-    right = (bsp.pid + 1) % bsp.nprocs
-    indices = np.arange(x.size)
-    bsp.put_at(right, indices[::-1], indices[::-1] + 1, x)
-    bsp.put_at(right, 0, 10, x, op=np.add)
-    bsp.sync()
-    got = bsp.get_at(right, indices, x)
-    bsp.sync()
-    expected = indices + 1
-    expected[0] = 11
-    assert x.reshape(-1).tolist() == got.tolist() == expected.tolist()
-    assert whole.sum() == expected.sum()
 
 
 @pytest.mark.procs(least=2)
@@ -233,17 +180,6 @@ def test_words_are_read_into_the_array_that_is_given(bsp):
     assert untouched
     assert out.tolist() == [[1, 2, 3], [9, 0, 0]]
     assert whole.sum() == 15.0
-
-
-def test_gets_and_words_are_written_in_program_order(bsp):
-    x = bsp.array([1, 2, 3])
-    out = np.zeros(3, int)
-    bsp.sync()
-    bsp.get_at(0, [0, 0, 0], x, out)
-    bsp.get(0, x[1:], out[1:])
-    bsp.get_at(0, [1], x, out[2:])
-    bsp.sync()
-    assert out.tolist() == [1, 2, 2]
 
 
 def test_the_indices_of_get_at_are_copied_at_the_call(bsp):
@@ -473,38 +409,6 @@ def test_for_an_oblsync_there_is_one_message_a_destination(bsp):
 
 
 # -- hp-transfers ---------------------------------------------------------------------------------
-
-
-def test_hp_transfers_do_what_plain_ones_do(run):
-    def main(bsp, hp):
-        x = bsp.array(np.arange(12.0).reshape(3, 4) + 100 * bsp.pid)
-        y = bsp.zeros((3, 4))
-        put, get = (bsp.hpput, bsp.hpget) if hp else (bsp.put, bsp.get)
-        right = (bsp.pid + 1) % bsp.nprocs
-        bsp.sync()
-        row = np.full(4, bsp.pid + 0.5)
-        put(right, row, y[1])
-        put(right, row[:2], y, offset=1)
-        put(right, row[:3], y, at=np.s_[:, -1])
-        whole, column = get(right, x), get(right, x[:, 2])
-        stretch = get(right, x, np.zeros(5), offset=6)
-        corner = get(right, x, at=np.s_[-1, -1:])
-        bsp.sync()
-        return [each.tolist() for each in (y, whole, column, stretch, corner)]
-
-    assert run(main, False) == run(main, True)
-
-
-def test_an_hpput_counts_for_an_oblsync_like_a_put(bsp):
-    x = bsp.zeros(5000)
-    bsp.sync()
-    large, one = np.full(4000, 2.0), np.ones(1)
-    right = (bsp.pid + 1) % bsp.nprocs
-    bsp.hpput(right, large, x[:4000])
-    bsp.hpput(right, one, x, offset=4999)
-    bsp.hpput(right, np.zeros(0), x[:0])
-    bsp.oblsync(2)
-    assert float(x.sum()) == 8001.0
 
 
 @pytest.mark.procs(1, 2)

@@ -9,56 +9,6 @@ import bsplib
 
 from .neighbours import right
 
-INDICES = {
-    "a part": np.s_[1:3],
-    "a single element": 2,
-    "one of numpy's integers": np.int32(3),
-    "the last elements": np.s_[-2:],
-    "all": np.s_[:],
-    "all by Ellipsis": ...,
-    "backwards": np.s_[::-2],
-    "a column": np.s_[:, -1],
-    "a block": np.s_[1:4, 1:3],
-    "an element of both axes": np.s_[3, 2],
-}
-
-
-def matrix():
-    return np.arange(20, dtype=np.int64).reshape(5, 4)
-
-
-@pytest.mark.procs(1, 2, 3)
-@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
-def test_an_assignment_is_a_put_at_these_indices_there(run, index):
-    values = -1 - np.arange(matrix()[index].size).reshape(matrix()[index].shape)
-
-    def main(bsp):
-        x = bsp.array(matrix())
-        bsp.sync()
-        bsp.on(right(bsp), x)[index] = values
-        before = x.tolist()
-        bsp.sync()
-        return before, x.tolist()
-
-    expected = matrix()
-    expected[index] = values
-    assert all(result == (matrix().tolist(), expected.tolist()) for result in run(main))
-
-
-@pytest.mark.procs(1, 2, 3)
-@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
-def test_an_index_is_a_get_whose_result_is_there_after_the_sync(run, index):
-    def main(bsp):
-        x = bsp.array(matrix() + 100 * bsp.pid)
-        bsp.sync()
-        got = bsp.on(right(bsp), x)[index]
-        bsp.sync()
-        return type(got) is np.ndarray, got.tolist()
-
-    for pid, result in enumerate(expected := run(main)):
-        there = matrix() + 100 * ((pid + 1) % len(expected))
-        assert result == (True, there[index].tolist())
-
 
 def test_indices_are_those_of_the_array_there(bsp):
     x = bsp.zeros(bsp.pid + 1, int)

@@ -27,14 +27,6 @@ def test_put_copies_the_values_at_the_call(bsp):
     assert set(x.tolist()) == {1}
 
 
-def test_every_process_may_put_into_its_own_place_of_one_array(bsp):
-    x = bsp.zeros(bsp.nprocs, int)
-    bsp.put(0, bsp.pid**2, x, offset=bsp.pid)
-    bsp.sync()
-    if bsp.pid == 0:
-        assert x.tolist() == [pid**2 for pid in range(bsp.nprocs)]
-
-
 def test_a_single_value_is_broadcast_to_a_view(bsp):
     x = bsp.zeros((2, 3))
     bsp.put(right(bsp), 4, x)
@@ -80,15 +72,6 @@ def test_of_puts_of_one_process_the_last_in_the_program_stays(bsp):
     bsp.put(right(bsp), 3, x, at=np.s_[2])
     bsp.sync()
     assert x.tolist() == [1, 2, 3, 1]
-
-
-def test_a_large_put_and_small_ones_keep_their_order(bsp):
-    x = bsp.zeros(1000, int)
-    bsp.put(right(bsp), 1, x[:1])
-    bsp.put(right(bsp), np.full(1000, 2), x)
-    bsp.put(right(bsp), 3, x[999:])
-    bsp.sync()
-    assert (int(x[0]), int(x[1]), int(x[999])) == (2, 2, 3)
 
 
 # -- pids -------------------------------------------------------------------------------

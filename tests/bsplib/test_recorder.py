@@ -388,6 +388,22 @@ def test_traffic_is_counted_by_partner_in_payload_bytes(record, nprocs):
         assert traffic(run, pid, 1) == {}
 
 
+@pytest.mark.procs(2, 3)
+def test_a_put_has_its_bytes_wherever_its_values_travel(record, nprocs):
+    sizes = [3, 3, 200, 201]  # the longest in a cell, and one more, which goes by the send buffer
+
+    def main(bsp):
+        x = bsp.zeros(1000, np.uint8)
+        bsp.sync()
+        for size in sizes:
+            bsp.put(right(bsp), np.ones(size, np.uint8), x, offset=0)
+            bsp.sync()
+
+    run = record(main)
+    for number, size in enumerate(sizes, 1):
+        assert traffic(run, 0, number) == {("OUT", 1): (size, 1)}
+
+
 def test_an_empty_message_counts_as_a_message_of_no_bytes(record, nprocs):
     def main(bsp):
         bsp.send(right(bsp), b"", tag=1)
@@ -428,7 +444,7 @@ def test_nothing_but_the_file_is_left(run, tmp_path):
 def test_runs_of_several_threads_are_all_in_one_trace(tmp_path):
     def main(bsp, number):
         bsp.sync()
-        together.wait()  # all runs end at the same time
+        together.wait(30)  # all runs end at the same time
         return number
 
     def record(number):
