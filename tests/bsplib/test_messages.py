@@ -49,14 +49,6 @@ def test_messages_come_in_the_order_of_source_and_program(bsp):
     assert list(bsp.messages()) == expected
 
 
-def test_large_and_small_messages_keep_their_order(bsp):
-    sizes = [0, 5000, 1, 1024, 1025, 2_000_000, 3]
-    for size in sizes:
-        bsp.send(right(bsp), bytes(size))
-    bsp.sync()
-    assert [len(payload) for _, _, payload in bsp.messages()] == sizes
-
-
 PAYLOADS = {
     "None": None,
     "number": 3.5,
@@ -127,46 +119,6 @@ def test_arrays_inside_objects_arrive_and_can_be_written(bsp, size):
     ) * 1 + ({(bsp.pid - 1) % bsp.nprocs + 1}, {5})
 
 
-@pytest.mark.parametrize("tag", [None, 3, "text", (1, 2)], ids=repr)
-def test_what_is_sent_again_and_again_arrives_each_time(run, tag):
-    fields = np.dtype([("key", np.int32), ("weight", np.float64)])
-    payloads = [
-        b"bytes",
-        np.arange(3),
-        np.array(2.5),
-        np.array([(1, 2.5)], fields),
-        np.array([None, "text", 5], object),
-    ]
-
-    def main(bsp):
-        arrived = []
-        for turn in range(3):
-            for payload in payloads:
-                bsp.send(right(bsp), payload, tag)
-                bsp.send(right(bsp), turn, tag)
-            bsp.sync()
-            arrived.append([(got, payload) for _, got, payload in bsp.messages()])
-        return all(
-            got == tag and np.array_equal(payload, expected) and type(payload) is type(expected)
-            for turn, each in enumerate(arrived)
-            for (got, payload), expected in zip(
-                each, [value for sent in payloads for value in (sent, turn)], strict=True
-            )
-        )
-
-    assert all(run(main))
-
-
-@pytest.mark.procs(1, 2)
-def test_fields_may_be_named_anew_between_two_messages(bsp):
-    x = np.zeros(2, [("a", int), ("b", float)])
-    bsp.send(right(bsp), x)
-    x.dtype.names = ("c", "d")
-    bsp.send(right(bsp), x)
-    bsp.sync()
-    assert [payload.dtype.names for _, _, payload in bsp.messages()] == [("a", "b"), ("c", "d")]
-
-
 @pytest.mark.procs(1, 2, 4)
 @pytest.mark.parametrize("size", [4, 400, 200_000], ids="n={}".format)
 def test_send_copies_at_the_call(bsp, size):
@@ -182,27 +134,6 @@ def test_send_copies_at_the_call(bsp, size):
     assert set(second["text"]) == {ord("1")}
 
 
-@pytest.mark.procs(1, 2, 4)
-@pytest.mark.parametrize("size", [4, 200_000], ids="n={}".format)
-def test_what_was_read_belongs_to_its_reader(run, nprocs, size):
-    def main(bsp):
-        bsp.send(right(bsp), np.full(size, bsp.pid))
-        bsp.send(right(bsp), bytes([bsp.pid]) * size)
-        bsp.sync()
-        (_, _, first), (_, _, text) = bsp.messages()
-        bsp.send(right(bsp), np.full(size, 100 + bsp.pid))
-        bsp.sync()
-        second = bsp.move()
-        first += 1000
-        for _ in range(5):  # room is used again
-            bsp.send(right(bsp), np.full(size, -1))
-            bsp.sync()
-        return set(first.tolist()), set(second.tolist()), set(text)
-
-    expected = [((pid - 1) % nprocs) for pid in range(nprocs)]
-    assert run(main) == [({pid + 1000}, {pid + 100}, {pid}) for pid in expected]
-
-
 def test_one_payload_sent_to_all_arrives_as_one_copy_each(bsp):
     x = np.zeros(400)
     for pid in range(bsp.nprocs):
@@ -212,20 +143,6 @@ def test_one_payload_sent_to_all_arrives_as_one_copy_each(bsp):
         np.add(got, bsp.pid + 1, out=got)
     bsp.sync()
     assert x.sum() == 0
-
-
-def test_unread_messages_are_gone_after_the_next_sync(bsp):
-    bsp.send(right(bsp), "old")
-    bsp.send(right(bsp), "old")
-    bsp.sync()
-    bsp.move()
-    bsp.sync()
-    gone = bsp.qsize()
-    bsp.send(right(bsp), "old")
-    bsp.sync()
-    bsp.send(right(bsp), "new")
-    bsp.sync()
-    assert (gone, [payload for _, _, payload in bsp.messages()]) == ((0, 0), ["new"])
 
 
 # -- the ways to read -------------------------------------------------------------------------
@@ -289,16 +206,6 @@ def test_move_on_an_empty_queue_is_an_error(run):
     ) as raised:
         run(lambda bsp: bsp.move())
     assert isinstance(raised.value, ValueError)
-
-
-def test_the_messages_can_be_left_half_way(bsp):
-    for number in range(4):
-        bsp.send(right(bsp), number)
-    bsp.sync()
-    for _, _, payload in bsp.messages():
-        if payload == 1:
-            break
-    assert (bsp.move(), [payload for _, _, payload in bsp.messages()]) == (2, [3])
 
 
 # -- tags -----------------------------------------------------------------------------------

@@ -117,39 +117,7 @@ def test_a_process_may_wait_while_its_neighbours_are_far_ahead(bsp):
         assert last == "late"
 
 
-@pytest.mark.every_count
-def test_random_exchanges_come_out_as_written(bsp):
-    """All processes know the plan, hence how many messages each of them has to wait for."""
-    plan = np.random.default_rng(7).integers(0, 3, (120, bsp.nprocs, bsp.nprocs))
-    for step, counts in enumerate(plan):
-        for pid in range(bsp.nprocs):
-            for number in range(counts[bsp.pid, pid]):
-                bsp.send(pid, (step, number), tag=bsp.pid)
-        bsp.oblsync(counts[:, bsp.pid].sum())
-        assert list(bsp.messages()) == [
-            (source, source, (step, number))
-            for source in range(bsp.nprocs)
-            for number in range(counts[source, bsp.pid])
-        ]
-
-
 # -- together with the rest -----------------------------------------------------------------
-
-
-def test_global_and_oblivious_supersteps_alternate(bsp):
-    x = bsp.zeros(1, int)
-    seen = []
-    for step in range(70):
-        bsp.put(right(bsp), step, x)
-        bsp.sync()
-        seen.append(int(x[0]))
-        for turn in range(step % 4):
-            bsp.put(right(bsp), -turn, x)
-            bsp.send(right(bsp), turn)
-            bsp.oblsync(2)
-            assert int(x[0]) == -turn
-            assert bsp.move() == turn
-    assert seen == list(range(70))
 
 
 def test_a_registration_takes_effect_at_the_next_global_sync(bsp):

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import multiprocessing
 
-import numpy as np
 import pytest
 
 import bsplib
@@ -78,39 +77,6 @@ def test_empty_sub_groups_are_legal(run, nprocs):
     assert run(main) == [(pid, nprocs) for pid in range(nprocs)]
 
 
-@pytest.mark.every_count
-def test_sub_groups_nest_down_to_single_processes(run, nprocs):
-    def main(bsp):
-        sizes = []
-
-        def descend(group):
-            sizes.append(total(group))
-            if group.nprocs > 1:
-                with group.partition(halves(group)) as sub:
-                    descend(sub)
-            sizes.append(total(group))
-
-        descend(bsp)
-        return sizes
-
-    results = run(main)
-    assert all(sizes == sizes[::-1] for sizes in results)
-    assert all(sizes[0] == nprocs for sizes in results)
-    assert all(sizes[len(sizes) // 2] == 1 for sizes in results)
-
-
-@pytest.mark.procs(least=2)
-def test_processes_may_partition_to_different_depths(run, nprocs):
-    def main(bsp):
-        with bsp.partition([1, bsp.nprocs]) as sub:
-            if bsp.pid == 0:
-                return total(sub)
-            with sub.partition([sub.nprocs]) as once, once.partition([once.nprocs]) as twice:
-                return total(twice)
-
-    assert run(main) == [1] + [nprocs - 1] * (nprocs - 1)
-
-
 @pytest.mark.procs(least=2)
 def test_sub_groups_sync_as_often_as_they_like(bsp):
     with bsp.partition([1, bsp.nprocs]) as sub:
@@ -150,65 +116,6 @@ def test_a_process_may_be_hundreds_of_partitions_ahead(backend, nprocs):
 
 
 # -- what the parent keeps ----------------------------------------------------------------------
-
-
-def test_puts_of_the_parent_stay_pending_across_a_partition(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros(600, int)
-        y = bsp.zeros(1, int)
-        bsp.sync()
-        bsp.put(right(bsp), np.full(600, bsp.pid), x)  # large: it waits in shared memory
-        bsp.put(right(bsp), bsp.pid, y)
-        with bsp.partition(halves(bsp)) as sub:
-            for _ in range(5):
-                z = sub.zeros(600, int)
-                sub.put(right(sub), np.full(600, -1), z)
-                sub.sync()
-                sub.pop_reg(z)
-                sub.sync()
-        before = set(x.tolist())
-        bsp.sync()
-        return before, set(x.tolist()), int(y[0])
-
-    left = [(pid - 1) % nprocs for pid in range(nprocs)]
-    assert run(main) == [({0}, {pid}, pid) for pid in left]
-
-
-def test_gets_and_messages_of_the_parent_stay_pending_too(bsp):
-    x = bsp.array([bsp.pid])
-    bsp.send(right(bsp), bsp.pid)
-    got = bsp.get(right(bsp), x)
-    with bsp.partition(halves(bsp)) as sub:
-        total(sub)
-    bsp.sync()
-    assert (int(got[0]), bsp.move()) == ((bsp.pid + 1) % bsp.nprocs, (bsp.pid - 1) % bsp.nprocs)
-
-
-@pytest.mark.parametrize("size", [1, 5000], ids="n={}".format)
-def test_the_unread_queue_of_the_parent_survives_a_partition(bsp, size):
-    for number in range(3):
-        bsp.send(right(bsp), np.full(size, number))
-    bsp.sync()
-    first = bsp.move()
-    with bsp.partition(halves(bsp)) as sub:
-        for _ in range(10):
-            sub.send(right(sub), np.full(size, -1))
-            sub.sync()
-            assert sub.qsize()[0] == 1
-    assert [set(part.tolist()) for part in (first, bsp.move(), bsp.move())] == [{0}, {1}, {2}]
-    assert bsp.qsize()[0] == 0
-
-
-def test_registered_arrays_of_the_parent_are_there_after_a_partition(bsp):
-    x = bsp.zeros(1, int)
-    with bsp.partition(halves(bsp)) as sub:
-        y = sub.zeros(1000, int)
-        y[:] = 7
-        sub.sync()
-    z = bsp.zeros(1000, int)
-    bsp.put(right(bsp), 5, x)
-    bsp.sync()
-    assert (int(x[0]), int(z.sum())) == (5, 0)
 
 
 def test_a_tag_size_of_the_parent_is_none_of_a_sub_group_s(bsp):

@@ -101,19 +101,6 @@ def test_a_file_mapped_by_numpy_can_be_registered(bsp, tmp_path):
 # -- several registrations of one array -------------------------------------------------
 
 
-def test_an_array_may_be_registered_twice_and_the_latest_counts(bsp):
-    x = np.zeros(4)
-    bsp.push_reg(x if bsp.pid == 0 else None)
-    bsp.push_reg(x)
-    bsp.sync()
-    last = bsp.nprocs - 1
-    bsp.put(last, 1, x, offset=3)  # by the second, which all have
-    bsp.pop_reg(x)
-    bsp.sync()
-    if bsp.pid == bsp.nprocs - 1:
-        assert x.tolist() == [0, 0, 0, 1]
-
-
 @pytest.mark.procs(least=2)
 def test_after_a_pop_the_registration_before_counts_again(bsp):
     x = np.zeros(4)
@@ -129,39 +116,6 @@ def test_after_a_pop_the_registration_before_counts_again(bsp):
     bsp.sync()
     if bsp.pid == 1:
         assert x.tolist() == [0, 2, 0, 0]
-
-
-def test_a_view_is_named_through_the_latest_registration_that_contains_it(bsp):
-    x = np.zeros(10, int)
-    part = x[4:8]
-    bsp.push_reg(x)
-    bsp.push_reg(part)
-    bsp.sync()
-    bsp.put(0, 1, x[5:6], offset=0)  # of part
-    bsp.put(0, 2, x, offset=0)  # of x, which part does not contain
-    bsp.put(0, 3, x[0:6], offset=1)  # likewise
-    bsp.sync()
-    if bsp.pid == 0:
-        assert x.tolist() == [2, 3, 0, 0, 1, 0, 0, 0, 0, 0]
-
-
-def test_an_array_pushed_over_its_part_is_the_one_that_counts(bsp):
-    x = np.zeros(6, int)
-    part = x[3:]
-    bsp.push_reg(part)
-    bsp.sync()
-    bsp.put(0, 1, part, offset=0)
-    bsp.sync()
-    bsp.push_reg(x)
-    bsp.sync()
-    bsp.put(0, 2, part, offset=0)  # now an element of x
-    bsp.sync()
-    bsp.pop_reg(x)
-    bsp.sync()
-    bsp.put(0, 3, part, offset=1)  # of part again
-    bsp.sync()
-    if bsp.pid == 0:
-        assert x.tolist() == [2, 0, 0, 1, 3, 0]
 
 
 # -- taking back ------------------------------------------------------------------------
@@ -257,23 +211,6 @@ def test_two_thousand_arrays_are_popped_one_a_superstep(run):
         return sum(x[0] for x in arrays)
 
     assert run(main) == [1999]
-
-
-@pytest.mark.procs(1, 3)
-def test_what_lies_in_a_popped_array_is_named_by_itself_again(bsp):
-    outer, empty = np.zeros(6), np.zeros(0)
-    inner = outer[2:4]
-    for array in (inner, empty, outer, empty):
-        bsp.push_reg(array)
-    bsp.sync()
-    bsp.put(bsp.pid, 1.0, inner, offset=0)  # of the array that was registered last
-    bsp.pop_reg(outer)
-    bsp.pop_reg(empty)
-    bsp.sync()
-    bsp.put(bsp.pid, 2.0, inner, offset=0)
-    bsp.put(bsp.pid, [], empty)
-    bsp.sync()
-    assert outer.tolist() == [1, 0, 2, 0, 0, 0]
 
 
 @pytest.mark.procs(1, 3)

@@ -16,42 +16,6 @@ LARGE = 200
 """Numbers of a message that is staged, and not part of its record."""
 
 
-def wrong(found):
-    """Return the messages whose numbers are not those of the superstep that sent them."""
-    return [(sent, value) for sent, values in found for value in values if value != sent]
-
-
-@pytest.mark.procs(1, 2, 3)
-def test_a_message_to_oneself_is_not_overwritten_after_oblsync(run):
-    def main(bsp):
-        found = []
-        for number in range(8):
-            bsp.send(bsp.pid, np.full(LARGE, float(number)))
-            found += [(number - 1, payload) for _, _, payload in bsp.messages()]
-            bsp.oblsync(1)
-        return wrong(found)
-
-    assert not any(run(main))
-
-
-@pytest.mark.procs(2, 3)
-def test_messages_stay_readable_across_sub_groups_that_end_obliviously(run):
-    def main(bsp):
-        found = []
-        for number in range(6):
-            for pid in range(bsp.nprocs):
-                bsp.send(pid, np.full(LARGE, float(number)))
-            with bsp.partition(range(1, bsp.nprocs + 1)) as sub:
-                for inner in range(4):
-                    sub.send(0, np.full(LARGE, float(-inner)))
-                    sub.oblsync(1)
-            found += [(number - 1, payload) for _, _, payload in bsp.messages()]
-            bsp.oblsync(bsp.nprocs)
-        return wrong(found)
-
-    assert not any(run(main))
-
-
 @pytest.mark.real_processes
 @pytest.mark.procs(4)
 def test_a_process_that_leaves_a_later_sub_group_first_still_looks_at_the_earlier_one(run):

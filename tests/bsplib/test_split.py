@@ -64,28 +64,6 @@ def test_the_group_is_used_again_after_the_block(bsp):
 
 
 @pytest.mark.procs(4, 8)
-@pytest.mark.every_count
-def test_rows_and_columns_of_a_grid_exchange_apart(run, nprocs):
-    def main(bsp):
-        columns = bsp.nprocs // 2
-        row, column = divmod(bsp.pid, columns)
-        with bsp.split(row) as along:
-            across = along.allreduce(bsp.pid)
-        with bsp.split(column) as down:
-            x = down.zeros(2)
-            down.put(1 - down.pid, [bsp.pid] * 2, x)
-            down.sync()
-            other = int(x[0])
-        return across, other
-
-    columns = nprocs // 2
-    for pid, (across, other) in enumerate(run(main)):
-        row = pid // columns
-        assert across == sum(range(row * columns, (row + 1) * columns))
-        assert other == (pid + columns) % nprocs
-
-
-@pytest.mark.procs(4, 8)
 def test_rows_and_columns_are_opened_again_in_every_round(run, nprocs):
     columns = next(each for each in (3, 2, 1) if nprocs % each == 0)
 
@@ -200,20 +178,6 @@ def test_messages_that_are_not_read_outlive_a_sub_group_until_the_next_sync(bsp,
     second = bsp.move()[0]
     bsp.sync()
     assert (first, second, bsp.qsize()) == (0, 1, (0, 0))
-
-
-@pytest.mark.procs(2)
-def test_what_was_read_after_a_split_is_not_read_again(run):
-    def main(bsp):
-        for number in range(3):
-            bsp.send(bsp.pid, np.full(1 << 16, number))
-        with bsp.split(0):
-            pass
-        first = bsp.move()[0]
-        bsp.sync()
-        return first, [payload[0] for _, _, payload in bsp.messages()]
-
-    assert run(main) == [(0, [1, 2])] * 2
 
 
 @pytest.mark.procs(2)
