@@ -67,20 +67,6 @@ def test_rows_of_one_process_are_short():
     assert len(packed(rows)) < 6 * ROWS
 
 
-@pytest.mark.lengthy
-def test_damaged_chunks_are_refused_or_read():
-    rng = np.random.default_rng(2)
-    chunk = packed(random_rows(rng, RECORD, 40))
-    for _ in range(300):
-        damaged = bytearray(chunk)
-        damaged[rng.integers(len(chunk))] = rng.integers(256)
-        try:
-            (found,) = chunks_in(bytes(damaged))
-            StoredTable(RECORD, [found._replace(numbering=0, base=0)]).whole()
-        except TraceError:
-            continue
-
-
 def test_a_last_chunk_in_part_is_left_out():
     chunk = packed(np.zeros(3, TRAFFIC))
     for length in range(len(chunk)):
