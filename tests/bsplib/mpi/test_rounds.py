@@ -13,6 +13,7 @@ from bsplib.backends.mpi.heads import MOST_BODY
 from bsplib.backends.mpi.launcher_environment import DIRECT
 from bsplib.backends.mpi.meetings import MOST_PROCESSES, Gathering, rounds_of
 from bsplib.errors import SyncMismatchError
+from tests import drawn
 from tests.bsplib.random_programs.checks import check, check_fault
 from tests.bsplib.random_programs.faults import Breaker
 from tests.bsplib.random_programs.seeded import program_of
@@ -23,7 +24,9 @@ pytestmark = [pytest.mark.lengthy, pytest.mark.timeout(2 * DEADLINE_S)]
 
 SLOW = pytest.mark.slow
 SEEDS = list(
-    itertools.islice((seed for seed in itertools.count() if program_of(seed).nprocs > 1), 12)
+    itertools.islice(
+        (seed for seed in itertools.count() if program_of(seed).nprocs > 1), drawn.times(6)
+    )
 )
 
 
