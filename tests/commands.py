@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from contextvars import copy_context
 from typing import Any
 
 import click
 from click.testing import CliRunner, Result
 
 from bsplib import apps
+from bsplib.running import options
 from bsplib.tools.cli import main
 
 
@@ -52,5 +54,9 @@ def of_apps() -> dict[str, click.Command]:
 
 
 def run_bsp(*words: object, **more: Any) -> Result:
-    """Run the command ``bsp`` in this process."""
-    return CliRunner().invoke(main, [*map(str, words)], **more)
+    """Run the command ``bsp`` in this process; what it overrides ends with it."""
+    in_force = list(options._in_force)
+    try:
+        return copy_context().run(CliRunner().invoke, main, [*map(str, words)], **more)
+    finally:
+        options._in_force[:] = in_force

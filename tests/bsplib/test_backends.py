@@ -6,18 +6,14 @@ import multiprocessing
 import os
 import signal
 import threading
-from contextvars import copy_context
 from types import SimpleNamespace
 
 import pytest
-from click.testing import CliRunner
 
 import bsplib
 from bsplib.backends import table
 from bsplib.backends.base import Stopped
 from bsplib.backends.stream import Mail
-from bsplib.running import options
-from bsplib.tools.cli import main as bsp_main
 from tests.commands import run_bsp
 
 from .phases import DEADLINE_S
@@ -116,12 +112,10 @@ def test_a_backend_of_another_distribution_is_found_by_its_name(installed):
     assert bsplib.run(lambda bsp: bsp.nprocs, nprocs=2, backend="tubes") == [2, 2]
 
 
-def test_a_command_takes_a_backend_of_another_distribution(installed, monkeypatch, tmp_path):
-    monkeypatch.setattr(options, "_in_force", list(options._in_force))
+def test_a_command_takes_a_backend_of_another_distribution(installed, tmp_path):
     program = tmp_path / "program.py"
     program.write_text("import bsplib\nprint(bsplib.run(lambda bsp: bsp.nprocs))")
-    command = ["run", "--backend", "tubes", "-n", "3", str(program)]
-    done = copy_context().run(CliRunner().invoke, bsp_main, command)  # what it overrides ends, too
+    done = run_bsp("run", "--backend", "tubes", "-n", "3", program)
     assert (done.exit_code, done.output) == (0, "[3, 3, 3]\n")
 
 
