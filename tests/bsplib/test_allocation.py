@@ -78,17 +78,6 @@ def test_memory_that_was_freed_is_zero_when_it_comes_back(bsp):
 
 
 @pytest.mark.procs(2)
-def test_hundreds_of_arrays_live_side_by_side(bsp):
-    arrays = [bsp.zeros(3) for _ in range(300)]
-    bsp.sync()
-    for number, x in enumerate(arrays):
-        bsp.put(1 - bsp.pid, number, x[1:2])
-    bsp.sync()
-    if bsp.pid == 0:
-        assert [x.tolist() for x in arrays] == [[0, number, 0] for number in range(300)]
-
-
-@pytest.mark.procs(2)
 @pytest.mark.parametrize("primitive", ["zeros", "empty"])
 @pytest.mark.raises(bsplib.DtypeError, match=lambda primitive: rf"^{primitive}: dtype object holds")
 def test_python_objects_cannot_be_allocated(bsp, primitive):

@@ -308,19 +308,6 @@ def expected_of(values, op):
 
 
 @BOTH
-def test_numbers_are_added_in_each_of_the_three_ways(run, nprocs, machine):
-    def main(bsp):
-        return combined(bsp, bsp.pid + 1), combined(bsp, (bsp.pid + 1) / 2)
-
-    whole = expected_of([pid + 1 for pid in range(nprocs)], operator.add)
-    half = expected_of([np.float64((pid + 1) / 2) for pid in range(nprocs)], np.add)
-    results = run(main, machine=machine)
-    assert results == [*zip(whole, half, strict=True)]
-    assert type(results[0][0][1]) is int
-    assert type(results[0][1][2]) is float
-
-
-@BOTH
 @pytest.mark.parametrize("op", [np.add, np.subtract, np.maximum, np.multiply], ids=str)
 def test_arrays_are_combined_element_by_element(run, nprocs, machine, op):
     def values(pid, shape, order):
@@ -331,20 +318,6 @@ def test_arrays_are_combined_element_by_element(run, nprocs, machine, op):
 
     by_hand = [expected_of([values(pid, *form) for pid in range(nprocs)], op) for form in FORMS]
     assert run(main, machine=machine) == [described([*rows]) for rows in zip(*by_hand, strict=True)]
-
-
-@BOTH
-def test_floats_are_combined_in_the_tree_of_their_pids_bit_by_bit(run, nprocs, machine):
-    def values(pid):
-        return np.random.default_rng(pid).normal(size=1000) * 10.0 ** (pid % 5 * 4)
-
-    def main(bsp):
-        return [None if one is None else one.tobytes() for one in combined(bsp, values(bsp.pid))]
-
-    by_hand = expected_of([values(pid) for pid in range(nprocs)], np.add)
-    assert run(main, machine=machine) == [
-        [None if one is None else one.tobytes() for one in row] for row in by_hand
-    ]
 
 
 SHORT_LATENCY = Machine("short latency", "made up", g=1e-9, l=1e-10)
@@ -475,23 +448,6 @@ def test_a_function_is_given_arrays_whole_and_of_any_shape(run, nprocs, machine)
 
     joined = [pid for pid in range(nprocs) for _ in range(pid * 100)]
     assert run(main, machine=machine) == [joined] * nprocs
-
-
-@BOTH
-def test_matrices_are_multiplied_in_pid_order(run, nprocs, machine):
-    def matrix(pid):
-        return np.array([[1, pid], [pid % 2, 1]])
-
-    def main(bsp):
-        return [
-            None if one is None else one.tolist()
-            for one in combined(bsp, matrix(bsp.pid), np.matmul)
-        ]
-
-    by_hand = expected_of([matrix(pid) for pid in range(nprocs)], np.matmul)
-    assert run(main, machine=machine) == [
-        [None if one is None else one.tolist() for one in row] for row in by_hand
-    ]
 
 
 def test_a_function_may_change_what_it_is_given(run, nprocs):

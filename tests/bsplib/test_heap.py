@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,12 +34,6 @@ def memory():
 @pytest.fixture
 def heap(memory):
     return Heap(memory, [(START, STOP)])
-
-
-def test_blocks_are_aligned_and_apart(heap):
-    starts = [heap.allocate(size)[0] for size in (1, 63, 64, 65, 0, 5)]
-    assert [start % ALIGNMENT for start in starts] == [0] * 6
-    assert [b - a for a, b in pairwise(starts)] == [64, 64, 64, 128, 64]
 
 
 def test_only_memory_that_was_never_given_out_is_known_to_be_zero(heap):
@@ -125,20 +117,6 @@ def window_of(start):
 def test_a_block_lies_in_the_first_window_that_holds_all_of_it(heap_of_windows):
     sizes = [CHUNK, CHUNK + 1, 3 * CHUNK, 64, 17 * CHUNK]
     assert [window_of(heap_of_windows.allocate(size)[0]) for size in sizes] == [0, 1, 2, 1, 5]
-
-
-def test_free_neighbours_in_two_windows_stay_two(heap_of_windows):
-    first = heap_of_windows.allocate(CHUNK)[0]
-    second = heap_of_windows.allocate(2 * CHUNK)[0]
-    assert second == first + CHUNK
-    for order in ((first, second), (second, first)):
-        for start in order:
-            heap_of_windows.release(start)
-        third = heap_of_windows.allocate(3 * CHUNK)[0]
-        assert window_of(third) == 2
-        heap_of_windows.release(third)
-        assert heap_of_windows.allocate(CHUNK)[0] == first
-        assert heap_of_windows.allocate(2 * CHUNK)[0] == second
 
 
 @examples(100)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 
 import numpy as np
@@ -224,105 +223,6 @@ def test_arrays_of_sub_groups_are_freed_when_they_are_left(bsp):
 
 # -- little shared memory -------------------------------------------------------------------------
 
-SMALL = """
-import os, sys
-import numpy as np
-import bsplib
-
-def fill(bsp, operation):
-    x = bsp.zeros(20 << 20, np.uint8) if operation == "put" else None
-    if operation == "get":  # of memory that others cannot read, so that its owner answers
-        x = np.zeros(20 << 20, np.uint8)
-        bsp.push_reg(x)
-    bsp.sync()
-    for number in range(20):
-        values = np.full(20 << 20, number, np.uint8)
-        if operation == "zeros":
-            bsp.zeros(20 << 20, np.uint8)[:] = number
-        elif operation == "put":
-            bsp.put(1 - bsp.pid, values, x)
-        elif operation == "get":
-            bsp.get(1 - bsp.pid, x)
-            if number % 4 == 3:
-                bsp.sync()
-        elif operation == "send":
-            bsp.send(1 - bsp.pid, values)
-        elif operation == "small":
-            for each in range(100_000):
-                bsp.send(1 - bsp.pid, each)
-        elif operation == "object":
-            bsp.send(1 - bsp.pid, {"of": values})
-    bsp.sync()
-
-def works(bsp):
-    x = bsp.zeros(1 << 20, np.uint8)
-    bsp.put(1 - bsp.pid, np.full(1 << 20, 7, np.uint8), x)
-    bsp.sync()
-    return set(x.tolist())
-
-def free():
-    stat = os.statvfs("/dev/shm")
-    return stat.f_bavail * stat.f_frsize
-
-if __name__ == "__main__":
-    operation, how = sys.argv[1:]
-    before = free()
-    if how == "pool":
-        pool = bsplib.Pool(2)
-        run = pool.run
-    else:
-        run = lambda *args: bsplib.run(*args, nprocs=2)
-    try:
-        run(fill, operation)
-        print("it fits")
-    except bsplib.OutOfSharedMemoryError as error:
-        print(error)
-    print(run(works), os.listdir("/dev/shm"))
-    if how == "pool":
-        pool.close()
-    print(before - free())
-"""
-
-
-@pytest.mark.parametrize(
-    ("operation", "how"),
-    [(what, "run") for what in ("zeros", "put", "get", "send", "object")] + [("send", "pool")],
-)
-def test_full_shared_memory_is_an_error_with_numbers_and_the_next_run_works(
-    with_little, operation, how
-):
-    done = with_little(SMALL, operation, how)
-    assert (done.returncode, done.stderr) == (0, "")
-    error, after, lost = done.stdout.splitlines()
-    said = re.match(
-        r"shared memory is full: (\d+) bytes more are needed and /dev/shm has (\d+) free; ",
-        error,
-    )
-    assert said is not None
-    needed, free = (int(number) for number in said.groups())
-    assert free < needed <= 64 << 20
-    assert "[process " in error
-    assert "script.py:" in error
-    assert after == "[{7}, {7}] []"
-    assert int(lost) == 0
-
-
-def test_a_run_for_which_there_is_no_room_at_all_is_an_error(with_little):
-    done = with_little(
-        """
-        import bsplib
-
-        if __name__ == "__main__":
-            try:
-                print(bsplib.run(lambda bsp: bsp.sync(), nprocs=200))
-            except bsplib.OutOfSharedMemoryError as error:
-                print(error)
-        """,
-        size="256k",
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("shared memory is full: ")
-
 
 def test_what_was_sent_before_memory_ran_out_can_be_caught_and_the_rest_go_on(with_little):
     """An allocation that fails leaves the process as it was."""
@@ -345,27 +245,6 @@ def test_what_was_sent_before_memory_ran_out_can_be_caught_and_the_rest_go_on(wi
     """)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "[([7, 7], 1000), ([], 1000)]\n"
-
-
-@pytest.mark.lengthy
-def test_large_puts_beside_messages_fit_into_little_shared_memory(with_little):
-    done = with_little("""
-        import numpy as np
-        import bsplib
-
-        def main(bsp):
-            x = bsp.zeros(8 << 20, np.uint8)
-            for turn in range(8):
-                bsp.put(1 - bsp.pid, np.full(8 << 20, turn, np.uint8), x)
-                bsp.send(1 - bsp.pid, b"few bytes")
-                bsp.sync()
-                assert (x == turn).all()
-            return len(list(bsp.messages()))
-
-        if __name__ == "__main__":
-            print(bsplib.run(main, nprocs=2))
-    """)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "[1, 1]\n", "")
 
 
 # -- memory that is used again --------------------------------------------------------------------

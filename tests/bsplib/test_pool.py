@@ -94,13 +94,6 @@ def test_a_pool_of_one_process_is_a_process_of_its_own():
         assert pool.run(lambda bsp: os.getpid()) == [first] != [os.getpid()]
 
 
-def test_a_pool_returns_the_result_of_each_process_of_each_run(pool):
-    assert pool.nprocs == 3
-    for number in range(5):
-        expected = [(number, pid) for pid in range(3)]
-        assert pool.run(lambda bsp, number: (number, bsp.pid), number) == expected
-
-
 def test_a_pool_has_as_many_processes_as_there_are_cores_if_it_is_not_told():
     pool = bsplib.Pool()
     try:
@@ -364,12 +357,6 @@ def test_a_closed_pool_runs_nothing():
     with pytest.raises(bsplib.UsageError, match="this pool is closed"):
         pool.run(os_pids)
     pool.close()  # once more does nothing
-
-
-def test_a_pool_that_never_ran_may_be_closed():
-    before = children()
-    bsplib.Pool(2).close()
-    assert children() == before
 
 
 def test_a_pool_is_closed_at_the_end_of_its_block_and_errors_pass():

@@ -98,45 +98,6 @@ def test_a_process_that_is_late_is_not_held_up_by_those_that_wait_elsewhere(tmp_
     assert run(main, str(flag), nprocs=3) == [(0, 1), (3, 1), (3, 2)]
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("mpi")
-def test_runs_follow_each_other_on_the_same_ranks():
-    def main(bsp, number):
-        for _ in range(5):  # each waits for one of the others only
-            bsp.send(right_of(bsp), (number, np.full(1000, bsp.pid)))
-            bsp.oblsync(1)
-            [(_, _, (came, values))] = bsp.messages()
-            assert came == number
-        if bsp.pid:
-            bsp.send(0, np.full(5000, number))  # a large message that nobody reads
-        bsp.sync()
-        return int(values[0])
-
-    for number in range(20):
-        assert run(main, number, nprocs=3 - number % 2) == [
-            (pid - 1) % (3 - number % 2) for pid in range(3 - number % 2)
-        ]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("mpi")
-def test_an_hpput_is_sent_as_it_is_at_an_oblivious_sync():
-    def main(bsp):
-        x = bsp.zeros(100_000)
-        bsp.sync()
-        values = np.full(100_000, 1.0)
-        sums = []
-        for step in range(10):
-            values[:] = step
-            bsp.hpput(right_of(bsp), values, x)
-            bsp.oblsync(1)
-            sums.append(x.sum() / 100_000)
-            bsp.sync()
-        return sums
-
-    assert run(main, nprocs=3) == [list(range(10))] * 3
-
-
 def test_labels_differ_along_the_way_to_a_group():
     ways = [(ordinal, index) for ordinal in range(30) for index in range(30)]
     labels = {label_of(ROOT, *way) for way in ways}
