@@ -39,25 +39,6 @@ def test_each_send_and_each_put_counts_as_one(bsp):
     assert (x[[0, 1, 2, 301, 302, 499]].tolist(), bsp.qsize()[0]) == ([1, 1, 2, 2, 0, 3], 2)
 
 
-def test_a_put_of_no_elements_counts_as_none(bsp):
-    x = bsp.zeros(3)
-    bsp.sync()
-    bsp.put(right(bsp), [], x)
-    bsp.put(right(bsp), np.zeros(0), x, offset=1)
-    bsp.oblsync(0)
-
-
-def test_messages_to_itself_count(bsp):
-    x = bsp.zeros(1, int)
-    bsp.sync()
-    bsp.send(bsp.pid, "self")
-    bsp.put(bsp.pid, 1, x)
-    bsp.send(right(bsp), "neighbour")
-    bsp.oblsync(3)
-    assert x[0] == 1
-    assert sorted((payload for _, _, payload in bsp.messages())) == ["neighbour", "self"]
-
-
 @pytest.mark.parametrize("size", [1, 5000], ids="n={}".format)
 def test_what_was_read_stays_while_others_go_on(bsp, size):
     kept = []
@@ -162,27 +143,6 @@ def test_a_tag_size_takes_effect_at_the_next_global_sync(bsp):
     bsp.send(right(bsp), 1, tag=b"12")
     bsp.oblsync(1)
     assert bsp.get_tag() == b"12"
-
-
-@pytest.mark.procs(2, 4, 8)
-def test_a_sub_group_has_oblivious_supersteps_of_its_own(run, nprocs):
-    def main(bsp):
-        half = bsp.nprocs // 2
-        with bsp.partition([half, bsp.nprocs]) as sub:
-            got = []
-            for step in range(70):
-                sub.send(right(sub), step + 100 * bsp.pid)
-                sub.oblsync(1)
-                got.append(sub.move())
-        bsp.send(right(bsp), bsp.pid)
-        bsp.oblsync(1)
-        return got[0] // 100, [part % 100 for part in got] == list(range(70)), bsp.move()
-
-    half = nprocs // 2
-    expected = [pid // half * half + (pid % half - 1) % half for pid in range(nprocs)]
-    assert run(main) == [
-        (left, True, (pid - 1) % nprocs) for pid, left in zip(range(nprocs), expected, strict=True)
-    ]
 
 
 # -- errors -----------------------------------------------------------------------------------

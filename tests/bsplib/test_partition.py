@@ -34,26 +34,6 @@ def test_a_sub_group_has_its_own_numbering(run, nprocs):
     assert run(main) == expected + [(pid, nprocs - half) for pid in range(nprocs - half)]
 
 
-def test_transfers_in_a_sub_group_stay_there(run, nprocs):
-    def main(bsp):
-        with bsp.partition(halves(bsp)) as sub:
-            x = sub.array([-1])
-            sub.put(right(sub), bsp.pid, x)
-            sub.send(right(sub), bsp.pid)
-            got = sub.get(0, x)
-            sub.sync()
-            return int(x[0]), sub.move(), int(got[0]), total(sub)
-
-    half = nprocs // 2
-    groups = [list(range(half)), list(range(half, nprocs))]
-    expected = [
-        (group[place - 1], group[place - 1], -1, len(group))
-        for group in groups
-        for place in range(len(group))
-    ]
-    assert run(main) == expected
-
-
 def test_done_ends_a_sub_group_without_a_with(bsp):
     sub = bsp.partition([bsp.nprocs])
     inside = total(sub)
@@ -67,22 +47,6 @@ def test_a_partition_of_single_processes_needs_nobody_else(run, nprocs):
             return [total(sub) for _ in range(10)]
 
     assert run(main) == [[1] * 10] * nprocs
-
-
-def test_empty_sub_groups_are_legal(run, nprocs):
-    def main(bsp):
-        with bsp.partition([0, 0, bsp.nprocs, bsp.nprocs]) as sub:
-            return sub.pid, total(sub)
-
-    assert run(main) == [(pid, nprocs) for pid in range(nprocs)]
-
-
-@pytest.mark.procs(least=2)
-def test_sub_groups_sync_as_often_as_they_like(bsp):
-    with bsp.partition([1, bsp.nprocs]) as sub:
-        for _ in range(30 if bsp.pid == 0 else 3):
-            sub.sync()
-    assert total(bsp) == bsp.nprocs
 
 
 @pytest.mark.parametrize("syncs", [0, 1], ids="syncs={}".format)

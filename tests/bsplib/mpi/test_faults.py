@@ -143,16 +143,6 @@ def test_an_error_after_which_others_do_not_come_is_printed_and_ends_the_job(out
     assert time.monotonic() - began < DEADLINE_S / 2
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-@pytest.mark.usefixtures("impatient")
-def test_the_last_printed_lines_are_there_after_each_failure(outcome):
-    for number in range(10):
-        status, out, err = outcome(LONELY.format(meanwhile="time.sleep(60)"))
-        assert (status, out.splitlines()) == (1, ["[1] last words"]), number
-        assert "KeyError: 'ill'" in err, number
-
-
 def test_at_the_deadline_each_rank_says_where_it_is_and_the_status_is_124(outcome):
     text = """
     def main(bsp):
