@@ -22,9 +22,16 @@ from bsplib.profiler.predict.program import (
     communication_s,
     counted_h,
     empty_run,
+    learn_observed,
 )
 from bsplib.profiler.predict.values import PROCESSES
-from bsplib.profiler.prices import ReplayPrices, choose_prices, slowdowns_here
+from bsplib.profiler.prices import (
+    ReplayPrices,
+    choose_prices,
+    is_of,
+    recorded_machine,
+    slowdowns_here,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,6 +145,8 @@ def predict_run(
     point = point_of(model, {**(values or {}), PROCESSES: nprocs})
     run = empty_run(model.meta)
     prices = choose_prices(run, machine, speed=speed)
+    if machine is not None and is_of(machine, run) and machine != recorded_machine(run):
+        model = learn_observed(model.observed, model.runs, model.meta, machine)
     if speed is None:
         prices = replace(prices, slowdowns=slowdowns_here(run, machine))
     return predict_at(model, point, prices)

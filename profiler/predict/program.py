@@ -195,12 +195,22 @@ def learn(
     return learn_observed(observe(runs), len(runs), meta)
 
 
-def learn_observed(program: ObservedProgram, runs: int, meta: Mapping[str, Any]) -> ProgramModel:
-    """Learn the laws of a program from what its runs had; the rest is kept beside them."""
+def learn_observed(
+    program: ObservedProgram, runs: int, meta: Mapping[str, Any], priced_by: Machine | None = None
+) -> ProgramModel:
+    """Learn the laws of a program from what its runs had.
+
+    Args:
+        program: what they had.
+        runs: how many they were.
+        meta: how they were made.
+        priced_by: what communication took beyond the prices of this Machine, of the computer of the
+            runs, is work; default: that of the runs.
+    """
     names = list(program.observations[0].values)
     measured = {name: tuple(each.values[name] for each in program.observations) for name in names}
     values = {name: np.array(column) for name, column in measured.items()}
-    learner = _Learner(program, values, empty_run(meta))
+    learner = _Learner(program, values, empty_run(meta), priced_by)
     return ProgramModel(
         str(meta.get("program") or "unknown"),
         runs,
@@ -255,12 +265,18 @@ def _meta(runs: Sequence[Run]) -> dict[str, Any]:
 class _Learner:
     """Learns the quantities of chains from all observations."""
 
-    def __init__(self, program: ObservedProgram, values: dict[str, Vector], run: Run) -> None:
+    def __init__(
+        self,
+        program: ObservedProgram,
+        values: dict[str, Vector],
+        run: Run,
+        priced_by: Machine | None,
+    ) -> None:
         self._program = program
         self._values = values
         machine = recorded_machine(run)
         self._ratio = None if machine is None else ratio_of(machine.g, machine.l)
-        self._machine = None if is_virtual(run) else machine
+        self._machine = None if is_virtual(run) else priced_by or machine
         total = [each.elapsed_s for each in program.observations]
         # What a program charges has no noise, and so no part of it is too small.
         is_noisy = total and not run.meta.get("charged")
