@@ -22,7 +22,7 @@ from bsplib.backends import table
 from bsplib.backends.hash_seed import VARIABLE, seed
 from bsplib.backends.launching import Ended, NothingKept, OpenPort, Options, Report, Tell, Work
 from bsplib.backends.mpi.installations import LIBRARY
-from bsplib.backends.mpi.launcher_environment import DIRECT, INSIDE, own_seat
+from bsplib.backends.mpi.ranks import DIRECT, INSIDE
 from bsplib.errors import ProcessDiedError
 
 from .mpi_installations import MPICH, OPEN_MPI, Mpi
@@ -175,9 +175,10 @@ def serve(address: str) -> None:
     """Be a rank, until there are no more runs."""
     from bsplib.backends.mpi.ranks import joined  # noqa: PLC0415  # pytest is no rank
 
-    seat = own_seat()
+    seat = table.own_seat()
     assert seat is not None
-    ranks = joined(seat)
+    ranks = joined(*seat, None)
+    os.environ[table.TAKEN] = "1"
     connection = None if ranks.rank else Client(address)
 
     def lead() -> Any:

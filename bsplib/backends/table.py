@@ -12,11 +12,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from bsplib import call_site
 from bsplib.backends.launching import MOST_SHARING, Backend, Work
-from bsplib.backends.mpi.launcher_environment import drop_output, may_share_memory, own_seat
 from bsplib.errors import BspError, ProcessRangeError, StartError, UsageError
 
 if TYPE_CHECKING:
@@ -120,6 +119,46 @@ def _usual_mpi() -> int:
     return own_cores() if ranks.current is None else ranks.current.size
 
 
+# -- whether this process is one of many that mpiexec, or srun, has started ------------------------
+
+
+TAKEN = "BSP_MPI_SEAT_TAKEN"
+"""Environment variable of a process that is a rank already, and of all that it starts."""
+_VARIABLES = (
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),  # Open MPI
+    ("PMI_RANK", "PMI_SIZE"),  # MPICH, Intel MPI, Cray
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),  # srun
+)
+"""Environment variables of launchers: the rank of a process, and how many there are."""
+
+
+class Seat(NamedTuple):
+    """The place of this process among those that a launcher has started."""
+
+    rank: int
+    size: int
+
+
+def own_seat() -> Seat | None:
+    """Return the place of this process; None where no launcher started it, or it is a rank already.
+
+    The first process of a batch job of Slurm has ``SLURM_PROCID``, too, and is no rank.
+    """
+    if TAKEN in os.environ:
+        return None
+    for rank, size in _VARIABLES:
+        texts = os.environ.get(rank, ""), os.environ.get(size, "")
+        if all(text.isdecimal() for text in texts):
+            seat = Seat(*map(int, texts))
+            is_batch = rank == "SLURM_PROCID" and "PMIX_RANK" not in os.environ
+            return None if seat.size == 1 and is_batch else seat
+    return None
+
+
+_shown: IO[str] | None = None
+"""The standard output of this process where it is dropped outside ``main``; else None."""
+
+
 def own_rank() -> int:
     """Return the number of this process among those that a launcher has started; 0 where none."""
     if (found := _ranks()) is not None:
@@ -150,7 +189,9 @@ def begin(
     if seat is not None and seat.size > 1:
         _check_of_launcher(name, seat.size)
         if seat.rank:
-            drop_output()
+            global _shown  # noqa: PLW0603  # so is the standard output
+            _shown = sys.stdout
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # up to the end
     elif seat is None and name == "mpi":
         from bsplib.backends.mpi import launch  # noqa: PLC0415
 
@@ -175,11 +216,9 @@ def backend_for(name: str | None, nprocs: int | None) -> str:
     if found is None and (seat is None or (seat.size == 1 and name != "mpi")):
         return name or DEFAULT
     if found is None:
-        from bsplib.backends.mpi import ranks  # noqa: PLC0415
-
         assert seat is not None  # as above
         _check_of_launcher(name, seat.size, nprocs)
-        found = ranks.joined(seat)
+        found = _joined(seat)
     if not found.busy:
         _check_of_launcher(name, found.size, nprocs)
         return "mpi"
@@ -192,6 +231,15 @@ def _ranks() -> Any:
     """Return the ranks of which this process is one; None before it has joined them."""
     module = sys.modules.get("bsplib.backends.mpi.ranks")
     return None if module is None else module.current
+
+
+def _joined(seat: Seat) -> Any:
+    """Join the ranks; no process that this one starts takes its place from then on."""
+    from bsplib.backends.mpi import ranks  # noqa: PLC0415  # loaded late, as above
+
+    found = ranks.joined(seat.rank, seat.size, _shown)
+    os.environ[TAKEN] = "1"
+    return found
 
 
 def _check_of_launcher(name: str | None, size: int, nprocs: int | None = None) -> None:
@@ -230,9 +278,7 @@ def come_to_end() -> None:
     """At the end of a program that a launcher has started: meet the ranks that still run it."""
     seat = own_seat()
     if seat is not None and seat.size > 1:  # it has made no call, and others may wait for one
-        from bsplib.backends.mpi import ranks  # noqa: PLC0415
-
-        ranks.joined(seat)
+        _joined(seat)
 
 
 def end_by(error: BaseException, show: Callable[[], int]) -> int:
@@ -250,6 +296,8 @@ def end_by(error: BaseException, show: Callable[[], int]) -> int:
 
 
 def _medium_of_mpi(hosts: int) -> str:
+    from bsplib.backends.mpi.ranks import may_share_memory  # noqa: PLC0415  # loaded late, as above
+
     return "shared memory of ranks of MPI" if hosts == 1 and may_share_memory() else "MPI"
 
 

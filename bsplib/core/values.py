@@ -613,7 +613,7 @@ class Values:
                 values.append(value)
             if place == count:
                 values.append(own)
-            queue.clear()
+            queue.messages, queue.lasting = [], 0  # all of them were taken
             return values
         finally:
             self._engine.end_call()

@@ -20,7 +20,7 @@ import pytest
 
 import bsplib
 from bsplib.backends import table
-from bsplib.backends.mpi.launcher_environment import INSIDE
+from bsplib.backends.mpi.ranks import INSIDE
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 from tests.processes import run_command, run_python

@@ -16,7 +16,7 @@ import click
 import numpy as np
 
 import bsplib
-from bsplib.backends.mpi.launcher_environment import INSIDE
+from bsplib.backends.mpi.ranks import INSIDE
 from tests.mpi_installations import MPICH, OPEN_MPI
 from tests.mpi_ranks import end, ranks_of
 

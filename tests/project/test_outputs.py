@@ -269,7 +269,7 @@ WRITERS = {
     "bsplib/core/_build.py": "writes the note beside the core that it has built",
     "apps/papers/call/datafile.py": "adds lines to what is recognised as a data file",
     "apps/papers/call/session.py": "opens os.devnull",
-    "bsplib/backends/mpi/launcher_environment.py": "opens os.devnull",
+    "bsplib/backends/table.py": "opens os.devnull",
     "bsplib/output_file.py": "holds the rule",
     "bsplib/tools/cli/sweep.py": "opens os.devnull",
     "bsplib/recording/parts.py": "writes records into a folder that it has made",

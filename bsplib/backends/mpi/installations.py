@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from bsplib.backends.mpi.launcher_environment import COMMAND
 from bsplib.errors import StartError
 
+COMMAND = "BSP_MPIEXEC"
+"""Environment variable with the command that starts ranks."""
 LIBRARY = "MPI4PY_LIBMPI"
 """Environment variable of mpi4py: the library that it loads."""
 

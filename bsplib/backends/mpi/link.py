@@ -18,11 +18,11 @@ from bsplib.backends.base import Alignment, LeftGroup, Port, Stopped
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.clocks import Clocks
 from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
-from bsplib.backends.mpi.launcher_environment import most_direct
-from bsplib.backends.mpi.same_host import Inside
+from bsplib.backends.mpi.same_host import seats_of, shared_memory
 from bsplib.backends.mpi.transport import BODIES, HEADS, PAYLOADS, Inbox, Inflow, Post, Sends
 from bsplib.backends.mpi.waiting import NAP_S, LastLooks, RankWait, polls_of
 from bsplib.backends.oblivious import MOST_AHEAD
+from bsplib.backends.shm.joining import Memory
 
 _CREDIT = MOST_AHEAD // 2
 """Number of posts that are credited at once."""
@@ -66,9 +66,15 @@ class _HeadToMany:
 
 
 class Link:
-    """The connections of this rank to all others of its job."""
+    """The connections of this rank to all others of its job.
 
-    def __init__(self) -> None:
+    Args:
+        most_direct: processes of the largest group in which each sends a head to each other one;
+            that of rank 0 counts.
+    """
+
+    def __init__(self, most_direct: int) -> None:
+        self.most_direct = most_direct
         self.stop = memoryview(bytearray(1))
         """1 once the run has to stop."""
         self.superstep = 0
@@ -79,6 +85,10 @@ class Link:
         self.run = 0
         self.nprocs = 0
         self.memory = 0
+        self._shared: Memory | None = None
+        """What the ranks of a run share with others on their host."""
+        self._number = 0
+        """Number of that memory, also of one that the ranks could not share; 0: there is none."""
         self.condition = SOUND
         """See :data:`SOUND`."""
         self.sends: set[Sends] = set()
@@ -98,9 +108,8 @@ class Link:
         self.rank, self.size = comm.rank, comm.size
         self.clocks = Clocks(comm, self.has_to_stop)
         self._polls = polls_of(comm)
-        self.most_direct: int = comm.bcast(most_direct())
-        """Processes of the largest group in which each sends a head to each other one."""
-        self.inside = Inside(comm, self.has_to_stop)
+        self.most_direct = comm.bcast(self.most_direct)
+        self._seats = seats_of(comm)
         self._others = [rank for rank in range(self.size) if rank != self.rank]
         self._came = [bytearray(HEAD_BYTES) for _ in self._others]
         self._all_receives = [
@@ -133,7 +142,9 @@ class Link:
         Args:
             run: larger than that of every run before.
             nprocs: number of its processes; this rank is one of them.
-            memory: number of the memory that all processes may share; see :class:`Inside`.
+            memory: number of the memory that all processes may share: that of the run in which
+                it is made; 0 where they share none. It differs where a memory is to be made; a
+                rank that was in no run meanwhile finds that, too.
         """
         self.run, self.nprocs, self.memory = run, nprocs, memory
         self.stop[0] = self.superstep = 0
@@ -160,8 +171,18 @@ class Link:
         """
         if not self.memory:
             return None
-        with self._aside():
-            return self.inside.open_root(self.nprocs, self.memory)
+        if self.memory != self._number:
+            self._leave_memory()
+            with self._aside():
+                self._shared = shared_memory(self.comm, self._seats, self.nprocs, self.has_to_stop)
+            self._number = self.memory
+        return None if self._shared is None else self._shared.open_root()
+
+    def _leave_memory(self) -> None:
+        """Leave the memory, which no process of a run uses."""
+        shared, self._shared, self._number = self._shared, None, 0
+        if shared is not None:
+            shared.leave()
 
     def align_clocks(self, nprocs: int, *, again: bool) -> Alignment:
         with self._aside():
@@ -181,12 +202,14 @@ class Link:
 
     def current_superstep(self) -> int:
         """Return the superstep of the root group in which this rank is."""
-        ended = self.inside.superstep() if self.memory else None
-        return max((self.superstep if ended is None else ended) - 1, 0)  # one is before main
+        shared = self._shared if self.memory else None
+        ended = self.superstep if shared is None else shared.supersteps()
+        return max(ended - 1, 0)  # one is before main
 
     def tell_failure(self, superstep: int) -> None:
         """Let all others stop where they wait, now or later: this rank has failed."""
-        self.inside.stop()
+        if self._shared is not None:
+            self._shared.stop()
         head = heads.pack(self.run, heads.STOP, 0, 0, 0, 0, superstep, 0, 0, 0)
         for rank in range(self.nprocs):
             if rank != self.rank:
@@ -219,7 +242,7 @@ class Link:
             afresh: a rank was interrupted where only another communicator helps; the same in
                 all ranks.
         """
-        self.inside.leave()
+        self._leave_memory()
         drain(
             self.comm,
             dict(zip(self._others, self._all_receives, strict=True)),

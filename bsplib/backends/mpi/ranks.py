@@ -25,18 +25,12 @@ from functools import partial
 from pathlib import Path
 from struct import Struct
 from types import TracebackType
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import IO, Any, NamedTuple, NoReturn, TypeVar
 
 from bsplib import call_site
 from bsplib.backends.blas import one_thread_in_main
 from bsplib.backends.launching import Carrier, Ended, Options, Report, Work
 from bsplib.backends.members import Whereabouts, from_stack
-from bsplib.backends.mpi.launcher_environment import (
-    Seat,
-    dropped,
-    may_share_memory,
-    take_seat,
-)
 from bsplib.backends.proc_visibility import system_key
 from bsplib.backends.signals import quit_answered_at_once
 from bsplib.errors import BspError, StartError
@@ -48,6 +42,14 @@ _Value = TypeVar("_Value")
 current: AllRanks | None = None
 """The ranks of which this process is one; None before it has joined them."""
 
+INSIDE = "BSP_MPI_INSIDE"
+"""Environment variable of rank 0: what ranks of one host exchange through. ``mpi``: through
+MPI, as on several hosts; else through shared memory, where they can."""
+DIRECT = "BSP_MPI_DIRECT"
+"""Environment variable of rank 0: in how large a group each process sends a head to each other one
+at a meeting."""
+_MOST_DIRECT = 64
+"""See PROTOCOL.md, *Meetings of many*."""
 _TOGETHER_S = float(os.environ.get("BSP_MPI_TOGETHER_S", "1"))
 """Seconds after an error within which all have to come to a meeting or return, if the program is to
 go on. Tests need more where many share the cores."""
@@ -81,19 +83,25 @@ class _Job(NamedTuple):
     sent instead."""
 
 
-def joined(seat: Seat) -> AllRanks:
+def may_share_memory() -> bool:
+    """Tell whether the environment lets ranks of one host exchange through shared memory."""
+    return os.environ.get(INSIDE) != "mpi"
+
+
+def joined(rank: int, size: int, shown: IO[str] | None) -> AllRanks:
     """Join the ranks; all of them call it.
 
     Args:
-        seat: the place of this process.
+        rank: that of this process, as the launcher says.
+        size: how many there are.
+        shown: the standard output for ``main``, where it is dropped elsewhere; else None.
 
     Raises:
         BspError: there is no MPI here, or the ranks do not find each other.
     """
     global current  # noqa: PLW0603  # a process is in one job
     if current is None:
-        current = AllRanks(seat)
-        take_seat()
+        current = AllRanks(rank, size, shown)
     return current
 
 
@@ -101,15 +109,17 @@ class AllRanks:
     """All ranks, as one of them sees them; see the head of this module.
 
     Args:
-        seat: the place of this process.
+        rank: see :func:`joined`, as for the others.
+        size: how many the launcher has started.
+        shown: the standard output for ``main``.
     """
 
-    def __init__(self, seat: Seat) -> None:
+    def __init__(self, rank: int, size: int, shown: IO[str] | None) -> None:
         self.busy = False
         """A call of all ranks has begun and not ended."""
         self._raised: BaseException | None = None  # in all ranks, by the last call
         self._show_error = sys.excepthook
-        self.rank = seat.rank
+        self.rank, self._shown = rank, shown
         sys.excepthook = self._hook
         self._ends_mpi, library = _started()
         from mpi4py import MPI  # noqa: PLC0415  # loaded by now
@@ -117,12 +127,13 @@ class AllRanks:
         from bsplib.backends.mpi.link import Link  # noqa: PLC0415  # it imports MPI
         from bsplib.backends.mpi.waiting import LastLooks, RankWait, polls_of  # noqa: PLC0415
 
-        if MPI.COMM_WORLD.size == 1 < seat.size:
-            self._raised = StartError(_alone(seat.size, library))
+        if MPI.COMM_WORLD.size == 1 < size:
+            self._raised = StartError(_alone(size, library))
             raise self._raised
         self._mpi, self._comm = MPI, MPI.COMM_WORLD.Dup()
         self.rank, self.size = self._comm.rank, self._comm.size
-        self._link, polls = Link(), polls_of(self._comm)
+        most_direct = int(os.environ.get(DIRECT, _MOST_DIRECT))
+        self._link, polls = Link(most_direct), polls_of(self._comm)
         never = memoryview(b"\0")
         self._patience = partial(RankWait, never, LastLooks(), polls, only_waits=True)
         own = system_key(), os.getpid(), socket.gethostname(), hash("bsplib")
@@ -302,7 +313,7 @@ class AllRanks:
     def _open_to_user(self) -> Any:
         """Let ``main`` print, and answer where it is (SIGQUIT)."""
         before = sys.stdout
-        sys.stdout = dropped[0] if dropped else before
+        sys.stdout = self._shown or before
         try:
             with quit_answered_at_once(lambda _: [self._whereabouts()]):
                 yield

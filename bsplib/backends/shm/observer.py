@@ -68,7 +68,7 @@ class Observer:
         self._missing: set[int] = set()  # processes whose outcome is not known yet
         self._last = False
         self._yields = yields
-        self._pause = Pause()
+        self._pause: Pause | None = None
         self._read: Callable[[bytes, int], Ended | None]
 
     def watch(self) -> None:
@@ -106,6 +106,8 @@ class Observer:
         """
         self._read = read
         self._last = last
+        if not last and self._pause is None:
+            self._pause = Pause()
         self._missing = set(range(self.nprocs))
         for source in self._sources.keys() - self._watched:
             self._poll.register(source, select.POLLIN)

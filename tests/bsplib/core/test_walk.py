@@ -93,3 +93,52 @@ def test_a_transfer_stays_in_the_core_but_for_the_staged_values_of_others(walks)
 def test_a_recorded_superstep_enters_few_files(tmp_path):
     walk = walked(tmp_path, str(tmp_path / "trace.bsp"))["put"]
     assert len(walk) <= 6, walk
+
+
+FIRST = """
+import json, os, sys
+import bsplib
+
+FOLDER = os.path.dirname(bsplib.__file__) + os.sep
+
+def entered(call):
+    found = {}
+
+    def note(frame, event, arg):
+        if frame.f_code.co_filename.startswith(FOLDER):
+            found.setdefault(frame.f_code)
+
+    sys.settrace(note)
+    try:
+        call()
+    except ZeroDivisionError:
+        pass
+    finally:
+        sys.settrace(None)
+    names = [(code.co_filename.removeprefix(FOLDER), code.co_qualname) for code in found]
+    return [each for each in names if each[0] != "core/atomics.py"]
+
+def main(bsp):
+    bsp.sync()
+    return entered(lambda: bsp.allreduce(1.0))
+
+def fail(bsp):
+    raise ZeroDivisionError
+
+if __name__ == "__main__":
+    both = bsplib.run(main, nprocs=2)
+    print(json.dumps([both, entered(lambda: bsplib.run(fail, nprocs=2))]))
+"""
+
+
+@pytest.mark.lengthy
+def test_a_first_allreduce_and_a_run_that_raises_enter_few_files(tmp_path):
+    program = tmp_path / "first.py"
+    program.write_text(FIRST)
+    environment = {**os.environ, "BSPLIB_CORE": "python"}
+    done = run_python(program, env=environment, check=True)
+    both, raises = json.loads(done.stdout)
+    walk = min(both, key=len)  # of the process that came last: the other one may have to wait
+    assert len({file for file, _ in walk}) <= 8, walk
+    assert len(walk) <= 60, walk
+    assert len({file for file, _ in raises}) <= 15, raises

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bsplib.backends.mpi.launcher_environment import INSIDE
+from bsplib.backends.mpi.ranks import INSIDE
 from tests.mpi_installations import MPICH, OPEN_MPI, Mpi
 from tests.mpi_ranks import ranks_of
 

@@ -11,7 +11,7 @@ import pytest
 
 import bsplib
 from bsplib.backends.mpi import same_host
-from bsplib.backends.mpi.launcher_environment import INSIDE
+from bsplib.backends.mpi.ranks import INSIDE
 from bsplib.recording.trace import read_trace
 from tests import drawn
 from tests.bsplib.random_programs.checks import check, check_fault

@@ -6,7 +6,7 @@ import pytest
 
 from bsplib.backends.mpi import installations
 from bsplib.backends.mpi.installations import MPICH, OPEN_MPI, Mpi, chosen
-from bsplib.backends.mpi.launcher_environment import TAKEN, own_seat
+from bsplib.backends.table import TAKEN, own_seat
 from bsplib.errors import StartError
 
 LAUNCHERS = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bsplib.backends.mpi.launcher_environment import INSIDE
+from bsplib.backends.mpi.ranks import INSIDE
 from bsplib.machine import load_machine
 from bsplib.machine.probing.probe import probe
 from bsplib.profiler.models.replay import replay

@@ -10,8 +10,8 @@ import pytest
 
 import bsplib
 from bsplib.backends.mpi.heads import MOST_BODY
-from bsplib.backends.mpi.launcher_environment import DIRECT
 from bsplib.backends.mpi.meetings import MOST_PROCESSES, Gathering, rounds_of
+from bsplib.backends.mpi.ranks import DIRECT
 from bsplib.errors import SyncMismatchError
 from tests import drawn
 from tests.bsplib.random_programs.checks import check, check_fault

@@ -43,9 +43,10 @@ def test_ranks_of_this_host_map_the_memory_of_the_caller(mpi, ranks):
 
 ELSEWHERE = """
 import os
-from bsplib.backends.mpi import launcher_environment, ranks
+from bsplib.backends.mpi import ranks
+from bsplib.backends.table import own_seat
 
-rank = launcher_environment.own_seat().rank
+rank = own_seat().rank
 if rank >= 2:  # two hosts, as far as the ranks know
     ranks.system_key = lambda: b"another host"
 
