@@ -75,7 +75,7 @@ ONE_TOO_MANY_IN_SUB_GROUP = Program(
 )
 
 
-@examples(50)
+@examples(120)
 @example(program=COLUMN_OVER_ARRAY, seed=0)
 @given(program=programs(), seed=st.integers(0, 1 << 16))
 def test_any_program_does_on_virtual_processors_what_the_contract_says(program, seed):
