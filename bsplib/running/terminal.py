@@ -20,9 +20,6 @@ with suppress(ImportError):  # not on Windows
 
 CurrentPid = Callable[[], int | None]
 
-_NOT_YET = -1
-"""Stands for the lock of a stream to which no line has been written."""
-
 
 class WholeLines:
     """A text stream that writes whole lines.
@@ -42,7 +39,8 @@ class WholeLines:
         self._current_pid = current_pid
         self._label = label
         self._begun: dict[int | None, list[str]] = {}  # lines without an end yet, by pid
-        self._lock: int | None = _NOT_YET
+        self._is_used = False
+        self._lock: _Lock | None = None
 
     def __getattr__(self, name: str) -> Any:
         """Return what else the stream has, such as its encoding, or its buffer for bytes."""
@@ -62,8 +60,8 @@ class WholeLines:
     def _write(self, text: str, pid: int | None) -> None:
         if self._label and pid is not None:
             text = "".join(f"[{pid}] {line}\n" for line in text.split("\n")[:-1])
-        if self._lock == _NOT_YET:
-            self._lock = _lock_of(self._stream)
+        if not self._is_used:
+            self._is_used, self._lock = True, _lock_of(self._stream)
         with _held(self._lock):
             self._stream.write(text)
             self._stream.flush()
@@ -82,13 +80,11 @@ class WholeLines:
                 if rest := "".join(begun):
                     self._write(f"{rest}\n" if self._label else rest, pid)
         finally:
-            if self._lock is not None and self._lock != _NOT_YET:
-                os.close(self._lock)
             self._lock = None
 
     def was_used(self) -> bool:
         """Tell whether anything was written to it."""
-        return self._lock != _NOT_YET or bool(self._begun)
+        return self._is_used or bool(self._begun)
 
     def writelines(self, texts: Iterable[str]) -> None:
         """Write texts, which have their own ends of lines."""
@@ -96,7 +92,20 @@ class WholeLines:
             self.write(text)
 
 
-def _lock_of(stream: TextIO) -> int | None:
+class _Lock:
+    """A descriptor that is closed when nobody uses it any more.
+
+    Where runs of several threads overlap, one thread writes to the stream that another one closes.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def __del__(self) -> None:
+        os.close(self.descriptor)
+
+
+def _lock_of(stream: TextIO) -> _Lock | None:
     """Return a descriptor of a stream's file that only this process has, for locking it.
 
     The system writes a line in one piece only up to a certain length (4096 bytes on a
@@ -107,21 +116,21 @@ def _lock_of(stream: TextIO) -> int | None:
         return None
     try:
         flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-        return os.open(f"/proc/self/fd/{stream.fileno()}", flags)
+        return _Lock(os.open(f"/proc/self/fd/{stream.fileno()}", flags))
     except (OSError, ValueError):
         return None
 
 
 @contextmanager
-def _held(lock: int | None) -> Iterator[None]:
+def _held(lock: _Lock | None) -> Iterator[None]:
     if lock is None:
         yield
         return
-    fcntl.flock(lock, fcntl.LOCK_EX)
+    fcntl.flock(lock.descriptor, fcntl.LOCK_EX)
     try:
         yield
     finally:
-        fcntl.flock(lock, fcntl.LOCK_UN)
+        fcntl.flock(lock.descriptor, fcntl.LOCK_UN)
 
 
 class whole_lines:  # noqa: N801  # used like a function, in a with statement

@@ -87,6 +87,24 @@ def test_what_is_printed_by_no_process_has_no_label():
     assert stream.getvalue() == "starting\n[1] half whole\n[1] two\ndone\n"
 
 
+def test_a_stream_may_be_closed_by_one_thread_while_another_one_writes_to_it(tmp_path):
+    """Runs of several threads overlap, and each puts its own stream in place of the one before."""
+    with (tmp_path / "out.txt").open("w+") as file:
+
+        class Closing(io.TextIOBase):
+            fileno = file.fileno
+
+            def write(self, text):
+                lines.close()
+                return file.write(text)
+
+        lines = WholeLines(Closing(), lambda: None, label=False)
+        lines.write("first\n")
+        lines.write("second\n")
+        file.seek(0)
+        assert file.read() == "first\nsecond\n"
+
+
 def test_the_stream_is_what_it_was_for_those_who_ask(monkeypatch, tmp_path):
     with (tmp_path / "out.txt").open("w", encoding="latin-1") as file:
         monkeypatch.setattr(sys, "stdout", file)
