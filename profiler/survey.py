@@ -20,7 +20,6 @@ from bsplib.profiler.costs import (
     h_relation,
     once,
     spent_ns,
-    superstep_numbers,
     without_core_ns,
 )
 from bsplib.profiler.window import hand_out
@@ -44,7 +43,7 @@ class Survey:
         """Begin with nothing; then all windows are added."""
         self.sums = RunSums(run)
         self.times = CommunicationTimes()
-        self._pairs = of_records if shares_cores(run) else of_supersteps
+        self._shares_cores = shares_cores(run)
         self.first_ns = MAX_NUMBER
         """When the first superstep of the root group began; ``MAX_NUMBER`` if there is none."""
         self.last_ns = 0
@@ -63,17 +62,21 @@ class Survey:
     def add(self, window: RunWindow) -> None:
         """Take in the records of a window."""
         self.sums.add(window)
-        self.times.add(*self._pairs(window))
         run, fresh = window.run, window.fresh
-        records = run.records[fresh]
+        records, by = run.records[fresh], by_superstep(run).after(window.halo)
+        synced = records["kind"] != Kind.END
+        h = np.maximum(*(values[fresh] for values in h_relation(run)))
+        comm_ns = _on_core_ns(records, h)
+        if self._shares_cores:
+            self.times.add(h[synced], comm_ns[synced])
+        else:  # None of these is negative, so that 0 for the stretches at the end changes nothing.
+            present = by.greatest(synced)
+            greatest = by.greatest(h * synced), by.greatest(comm_ns * synced)
+            self.times.add(*(each[present] for each in greatest))
         root = records["group"] == 0
         self.first_ns = int(records["start"][root].min(initial=self.first_ns))
         self.last_ns = int(records["end"].max(initial=self.last_ns))
-        synced = root & (records["kind"] != Kind.END)
-        steps = superstep_numbers(run)[fresh][synced]
-        ended = np.zeros(int(steps.max(initial=-1)) + 1, bool)
-        ended[steps] = True
-        self.root_count += int(np.count_nonzero(ended))
+        self.root_count += int(np.count_nonzero(by.greatest(root & synced)))
         self.waited_ns += float((spent_ns(records) - computation_ns(run)[fresh]).sum())
         self.pickling_ns += int(records["pickling"].sum())
         known = np.maximum(records["comp_cpu"], records["comp_ready"])
@@ -227,31 +230,6 @@ def _quantile(values: NDArray[np.float64 | np.int64], count: Ints, quantile: flo
     low = int(place)
     near = np.searchsorted(until, [low, min(low + 1, int(until[-1]) - 1)], side="right")
     return float(np.quantile(values[order][near], place - low))
-
-
-def of_supersteps(window: RunWindow) -> tuple[Floats, Floats]:
-    """Return h and the time of communication of each superstep with a sync, in bytes and ns.
-
-    Both are the greatest among the processes of the superstep.
-    """
-    run = window.run
-    by, synced = by_superstep(run), run.records["kind"] != Kind.END
-    # None of these is negative, so that 0 for the stretches at the end changes no maximum.
-    own = np.maximum(*h_relation(run))
-    h = by.greatest(own * synced)
-    comm = by.greatest(_on_core_ns(run.records, own) * synced)
-    present = by.greatest(synced)
-    present[: window.halo_steps] = False  # they are the first, and were counted before
-    return h[present], comm[present]
-
-
-def of_records(window: RunWindow) -> tuple[Floats, Floats]:
-    """Return h and the time of communication of each record of a sync, in bytes and ns."""
-    run, fresh = window.run, window.fresh
-    records = run.records[fresh]
-    rows = np.flatnonzero(records["kind"] != Kind.END)
-    h = np.maximum(*(values[fresh] for values in h_relation(run)))
-    return h[rows], _on_core_ns(records, h)[rows]
 
 
 def _on_core_ns(records: Rows, h: Floats) -> Floats:
