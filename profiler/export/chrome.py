@@ -46,7 +46,7 @@ def write(request: Request, file: BinaryIO) -> None:
     Raises:
         TooLargeError: there are too many records.
     """
-    run = request.run
+    run = request.profile.run
     check_file(len(run.records), "records", size_bytes=500)
     file.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
     separator = b""
@@ -57,7 +57,7 @@ def write(request: Request, file: BinaryIO) -> None:
 
 
 def _events(request: Request) -> Iterator[Event]:
-    run = request.run
+    run = request.profile.run
     yield from _names(run)
     yield from _slices(request)
     yield from _h_counter(run)
@@ -78,7 +78,7 @@ def _meta(name: str, pid: int, args: dict[str, Any]) -> Event:
 
 def _slices(request: Request) -> Iterator[Event]:
     """Yield the supersteps of each process, each followed by what is inside it."""
-    run = request.run
+    run = request.profile.run
     before = spent_by_phase(run)
     before[:, 2] = run.records["comm_calls"]  # the rest of the communication follows the release
     amounts = before.tolist()
@@ -103,11 +103,12 @@ _MOMENTS = ("start", "arrive", "released", "end")
 
 def _described(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name and the arguments of the slice of each record."""
-    callgraph, records = request.callgraph, request.run.records
+    callgraph, run = request.profile.callgraph, request.profile.run
+    records = run.records
     leaves = [callgraph.graph.nodes[chain[-1]]["node"] for chain in callgraph.origins]
     labels = [fmt.label(leaf) for leaf in leaves]
     kinds = {kind.value: kind.name.lower() for kind in Kind}
-    numbers = (records["superstep"], records["group"], records["kind"], *h_relation(request.run))
+    numbers = (records["superstep"], records["group"], records["kind"], *h_relation(run))
     columns = [column.astype(np.int64).tolist() for column in numbers]
     origins = callgraph.origin_of_records().tolist()
     for origin, superstep, group, kind, h_out, h_in in zip(origins, *columns, strict=True):

@@ -42,19 +42,19 @@ def write_dot(request: Request, file: BinaryIO) -> None:
     Nodes and edges also have the numbers of :func:`bsplib.profiler.tables.plain_graph` as
     attributes.
     """
-    callgraph = request.callgraph
+    callgraph = request.profile.callgraph
     picture = request.drawing if request.top is not None else uncut(callgraph, request.view)
-    file.write(to_dot(picture, numbers=plain_graph(request.book)).encode())
+    file.write(to_dot(picture, numbers=plain_graph(request.profile.book())).encode())
 
 
 # -- plain data: tables in CSV, a graph in GraphML, a document in JSON -----------------------------
 
 
 TABLES: dict[str, Callable[[Request], tables.Columns]] = {
-    "nodes": lambda request: tables.nodes(request.book),
-    "edges": lambda request: tables.edges(request.book),
-    "supersteps": lambda request: tables.supersteps(request.book),
-    "processes": lambda request: tables.processes(request.callgraph),
+    "nodes": lambda request: tables.nodes(request.profile.book()),
+    "edges": lambda request: tables.edges(request.profile.book()),
+    "supersteps": lambda request: tables.supersteps(request.profile.book()),
+    "processes": lambda request: tables.processes(request.profile.callgraph),
 }
 """The tables that can be written, by name."""
 
@@ -82,7 +82,7 @@ def _harmless(value: object) -> object:
 
 def write_graphml(request: Request, file: BinaryIO) -> None:
     """Write the call graph of a request with its numbers as GraphML."""
-    networkx.write_graphml_xml(plain_graph(request.book), file, prettyprint=True)
+    networkx.write_graphml_xml(plain_graph(request.profile.book()), file, prettyprint=True)
 
 
 def write_json(request: Request, file: BinaryIO) -> None:

@@ -47,10 +47,10 @@ def write(request: Request, file: BinaryIO) -> None:
     Raises:
         TooLargeError: there are too many samples.
     """
-    weights = weights_of(request.callgraph, request.book.book)
+    weights = weights_of(request.profile.callgraph, request.profile.book().book)
     check_file(len(weights[0]), "samples", size_bytes=50)
     with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packing:
-        for part in _profile(request.callgraph, weights):
+        for part in _profile(request.profile.callgraph, weights):
             packing.write(part)
 
 

@@ -46,8 +46,8 @@ def write(request: Request, file: BinaryIO) -> None:
 
 
 def _actions(request: Request) -> Iterator[str]:
-    timeline = Timeline(request.run)
-    pids = range(request.run.nprocs)
+    timeline = Timeline(request.profile.run)
+    pids = range(request.profile.run.nprocs)
     sent, come = _messages(timeline)
     tags = itertools.count()
     yield from (f"{pid} init" for pid in pids)

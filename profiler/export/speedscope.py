@@ -32,7 +32,7 @@ def write(request: Request, file: BinaryIO) -> None:
     Raises:
         TooLargeError: there are too many records.
     """
-    callgraph = request.callgraph
+    callgraph = request.profile.callgraph
     samples = len(PHASES) * len(callgraph.run.table("records"))
     check_file(samples, "samples", size_bytes=30)
     document = {
@@ -57,7 +57,7 @@ def _frames(callgraph: CallGraph) -> list[dict[str, Any]]:
 
 def _profiles(request: Request) -> list[dict[str, Any]]:
     """Return the losses by call stack, and the time of each process in order."""
-    callgraph, run = request.callgraph, request.run
+    callgraph, run = request.profile.callgraph, request.profile.run
     frame = {name: number for number, name in enumerate(callgraph.graph)}
     stacks = [[frame[name] for name in chain] for chain in callgraph.origins]
     below = [[[*stack, len(frame) + phase] for phase in range(len(PHASES))] for stack in stacks]
@@ -81,8 +81,8 @@ def _profiles(request: Request) -> list[dict[str, Any]]:
 
 def _losses(request: Request, stacks: list[list[int]]) -> dict[str, Any]:
     """Return what is lost and has its root at each call stack."""
-    lost = request.book.book.sums.by_origin[list(LOST)].sum(axis=0)
-    sums = np.rint(lost / request.run.nprocs).astype(np.int64)
+    lost = request.profile.book().book.sums.by_origin[list(LOST)].sum(axis=0)
+    sums = np.rint(lost / request.profile.run.nprocs).astype(np.int64)
     kept = np.flatnonzero(sums)
     return _sampled("losses", [stacks[row] for row in kept], sums[kept].tolist())
 

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.drawing.picture import Drawing
     from bsplib.profiler.drawing.view import View
-    from bsplib.profiler.graph_book import GraphBook
     from bsplib.recording.records import Run, Trace
 
 
@@ -91,31 +89,16 @@ class Request:
             rates = rates_on(load_machine(self.machine), whole, speed=self.speed)
         return RunProfile(part, position + 1, library=self.library, chosen=rates)
 
-    @property
-    def run(self) -> Run:
-        """The run, or a part of it."""
-        return self.profile.run
-
-    @property
-    def callgraph(self) -> CallGraph:
-        """The call graph of the run."""
-        return self.profile.callgraph
-
-    @property
-    def book(self) -> GraphBook:
-        """What the time of the run was used for."""
-        return self.profile.book()
-
     @cached_property
     def view(self) -> View:
         """The call graph, seen by the metric."""
-        return view_of(self.metric, self.book)
+        return view_of(self.metric, self.profile.book())
 
     @cached_property
     def drawing(self) -> Drawing:
         """The picture of the call graph."""
         most = MOST_SHOWN if self.top is None else self.top or MOST_DRAWN
-        return drawing(self.callgraph, self.view, min(most, MOST_DRAWN))
+        return drawing(self.profile.callgraph, self.view, min(most, MOST_DRAWN))
 
 
 # -- the formats -----------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ class Exported:
         self.run = run
         self.written: dict[object, bytes] = {}
         self.request = Request(Trace((run,)))
-        self.callgraph = self.request.callgraph
+        self.callgraph = self.request.profile.callgraph
         self.nodes = dict(self.callgraph.graph.nodes(data="node"))
         self.costs = dict(self.callgraph.graph.nodes(data="cost"))
 

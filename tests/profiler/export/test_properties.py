@@ -41,8 +41,8 @@ def written(form, request):
 @given(st.data())
 def test_samples_of_processes_and_stacks_add_up_to_the_pies_of_every_node(requests, data):
     request = data.draw(requests)
-    callgraph, nprocs = request.callgraph, request.run.nprocs
-    origins, pids, values = weights_of(callgraph, request.book.book)
+    callgraph, nprocs = request.profile.callgraph, request.profile.run.nprocs
+    origins, pids, values = weights_of(callgraph, request.profile.book().book)
     for node, cost in callgraph.graph.nodes(data="cost"):
         under = [origin in callgraph.passing[node] for origin in origins]
         for column, (name, _) in enumerate(VALUES):
@@ -61,10 +61,10 @@ def test_samples_of_processes_and_stacks_add_up_to_the_pies_of_every_node(reques
 @given(st.data())
 def test_losses_of_processes_and_stacks_add_up_to_the_loss_of_the_run(requests, data):
     request = data.draw(requests)
-    _, pids, values = weights_of(request.callgraph, request.book.book)
+    _, pids, values = weights_of(request.profile.callgraph, request.profile.book().book)
     names = [name for name, _ in VALUES]
     total = values[:, names.index("loss")].sum()
-    assert total == pytest.approx(1e9 * request.book.main.loss_s, abs=len(pids))
+    assert total == pytest.approx(1e9 * request.profile.book().main.loss_s, abs=len(pids))
 
 
 @few
@@ -82,8 +82,8 @@ def test_the_phases_of_a_trace_of_events_add_up_and_nest(requests, data):
             around.pop()
         assert not around or start + duration <= around[-1]
         around.append(start + duration)
-    whole = request.callgraph.graph.nodes[request.callgraph.root]["cost"]
-    for pid in range(request.run.nprocs):
+    whole = request.profile.callgraph.graph.nodes[request.profile.callgraph.root]["cost"]
+    for pid in range(request.profile.run.nprocs):
         for phase, metric in list(METRICS.items())[:3]:
             assert sums[pid, phase] == round(1e9 * whole[metric].pie[pid])
 
@@ -92,7 +92,7 @@ def test_the_phases_of_a_trace_of_events_add_up_and_nest(requests, data):
 @given(st.data())
 def test_the_times_of_a_process_add_up_to_its_course(requests, data):
     request = data.draw(requests)
-    whole = request.callgraph.graph.nodes[request.callgraph.root]["cost"]
+    whole = request.profile.callgraph.graph.nodes[request.profile.callgraph.root]["cost"]
     _, *profiles = written(speedscope, request)["profiles"]
     for pid, profile in enumerate(profiles):
         pies = [1e9 * whole[metric].pie[pid] for metric in ("comp", "comm", "idle")]

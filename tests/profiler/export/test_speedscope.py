@@ -57,7 +57,7 @@ def test_the_file_is_as_the_schema_says(name, request):
 def test_the_first_profile_has_the_losses_of_every_node(broadcast):
     losses = read(broadcast)["profiles"][0]
     assert losses["name"] == "losses"
-    book = broadcast.request.book
+    book = broadcast.request.profile.book()
     for frame, name in enumerate(broadcast.costs):
         expected = 1e9 * book.nodes[name].loss_s
         assert below(losses, frame) == pytest.approx(expected, abs=len(losses["samples"]))

@@ -116,7 +116,7 @@ def test_the_picture_of_losses_begins_with_the_verdict_and_says_how_it_is_priced
     (first, *_) = book_graph(broadcast.callgraph).verdict().sentences
     texts_above = " ".join(head(broadcast.bytes("svg")))
     assert first.text in texts_above
-    assert broadcast.request.book.rates.sentence() in texts_above
+    assert broadcast.request.profile.book().rates.sentence() in texts_above
 
 
 def test_a_balanced_program_is_white_and_has_no_critical_path(script):
