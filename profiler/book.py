@@ -180,9 +180,21 @@ class BookedWindow:
             idle,
             self._rooted_here(parts.BLOCKED, np.flatnonzero(self.own[parts.BLOCKED])),
             self._rooted_here(parts.CORE, np.flatnonzero(self.own[parts.CORE])),
-            self._uneven(),
+            self._rooted_here(parts.TRANSFER_IMBALANCE, *self.uneven),
         )
         return RootRows(*(np.concatenate(each) for each in zip(*every, strict=True)))
+
+    @cached_property
+    def uneven(self) -> tuple[Ints, Ints]:
+        """The records that took longer since others have a greater h, and those with the greatest.
+
+        Both are counted without the halo.
+        """
+        account, rows = self.account, np.flatnonzero(self.own[parts.TRANSFER_IMBALANCE])
+        if not len(rows):
+            return rows, rows
+        leader = by_superstep(account.run).leader(account.h) - account.halo
+        return rows, leader[account.step[account.halo + rows]]
 
     def _rooted_here(self, part: int, rows: Ints, root: Ints | None = None) -> RootRows:
         """Return what some records took themselves, which is rooted there or at others."""
@@ -195,15 +207,6 @@ class BookedWindow:
             2 * self._ways.nodes.rank[self._ways.first + root],
             self.own[part, rows],
         )
-
-    def _uneven(self) -> RootRows:
-        """Return what records took longer since others have a greater h, at the greatest one."""
-        account, rows = self.account, np.flatnonzero(self.own[parts.TRANSFER_IMBALANCE])
-        root = rows
-        if len(rows):
-            leader = by_superstep(account.run).leader(account.h) - account.halo
-            root = leader[account.step[account.halo + rows]]
-        return self._rooted_here(parts.TRANSFER_IMBALANCE, rows, root)
 
 
 def _counted(place: Ints, ns: Ints, count: int) -> Ints:

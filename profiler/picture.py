@@ -27,7 +27,7 @@ from bsplib.profiler import window as window_module
 from bsplib.profiler._steps import root_steps_of
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.book import IS_LOST
-from bsplib.profiler.costs import by_superstep, h_relation
+from bsplib.profiler.costs import h_relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -347,19 +347,14 @@ _Stages = list["_Amounts"]
 
 def _lost(booked: BookedWindow) -> _Losses:
     """Return what is lost while idle, by moving less than another process, and by oneself."""
-    account, own, shares = booked.account, booked.own, booked.shares
+    own, shares, (uneven, leader) = booked.own, booked.shares, booked.uneven
     _, _, pid, part = booked.roots_of(slice(None))
     idle = np.flatnonzero(IS_LOST[part])
-    uneven = np.flatnonzero(own[parts.TRANSFER_IMBALANCE])
-    leader = np.zeros(0, np.int64)
-    if len(uneven):
-        step = account.step[account.halo + uneven]
-        leader = account.run.records["pid"][by_superstep(account.run).leader(account.h)[step]]
     by_itself = own[parts.BLOCKED] + own[parts.CORE]
     alone = np.flatnonzero(by_itself)
     return (
         (shares.row[idle], pid[idle], shares.ns[idle]),
-        (uneven, leader.astype(np.int64), own[parts.TRANSFER_IMBALANCE][uneven]),
+        (uneven, booked.pid[leader], own[parts.TRANSFER_IMBALANCE][uneven]),
         (alone, booked.pid[alone], by_itself[alone]),
     )
 

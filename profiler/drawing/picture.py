@@ -24,9 +24,7 @@ from bsplib.profiler.drawing.graphviz import LayoutError, NoDotError, run_dot
 from bsplib.profiler.format import TITLE_COLUMNS, title_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    import networkx
+    from collections.abc import Collection, Iterable, Iterator
 
     from bsplib.profiler.callgraph import CallGraph, Cost, Node
     from bsplib.profiler.drawing.view import View
