@@ -221,8 +221,8 @@ def test_a_long_run_is_summed_up_once_and_booked_again_where_it_is_seen_finely(
 def test_a_range_is_booked_again_from_the_last_tail_before_it(long_run, monkeypatch):
     monkeypatch.setattr(window_module, "ROWS", 120)
     book = Book(long_run, RATES)
-    spent_before = {int(each.window.position[0]): each.spent for each in book.by_window()}
+    spent_before = {int(each.account.position[0]): each.spent for each in book.by_window()}
     again = list(book.by_window(300, 380))
     assert len(again) < 5
     for each in again[:-1]:
-        assert np.array_equal(each.spent, spent_before[int(each.window.position[0])])
+        assert np.array_equal(each.spent, spent_before[int(each.account.position[0])])
