@@ -109,7 +109,10 @@ class LossRows:
 
     def usual(self, values: Floats) -> Floats:
         """Return by superstep the median of the values of the others; 0 where there are none."""
-        step, rows = self.window.step, self.others
+        step, rows, usual = self.window.step, self.others, np.zeros(self.window.steps)
+        if np.bincount(step[rows], minlength=1).max() < 2:  # one other at most, as on two processes
+            usual[step[rows]] = values[rows]
+            return usual
         order = rows[np.argsort(values[rows])]
         order = order[stable_order(step[order])]
         begins = starts(step[order])
@@ -117,7 +120,6 @@ class LossRows:
         low, high = (begins + ends - 1) // 2, (begins + ends) // 2
         if self.is_rotating:  # the one that is longer is among them
             high = low
-        usual = np.zeros(self.window.steps)
         usual[step[order[begins]]] = (values[order[low]] + values[order[high]]) / 2
         return usual
 
