@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from types import CodeType
 
 from bsplib.backends.members import LISTED
+from bsplib.core.engine import Engine
 from bsplib.core.kinds import MESSAGE, PLACED, STAGED_MESSAGE, STAGED_PLACED
 from bsplib.core.life import OVER
 from bsplib.errors import PendingTransferError
@@ -15,7 +16,6 @@ from bsplib.primitives.state import GroupState
 from bsplib.sync_kinds import Kind
 from bsplib.transfers.descriptions import CallSite, is_put, unpacked
 
-_PLACED = (PLACED, STAGED_PLACED)
 _RUN_ENDED = "its run has ended; a group is used in the run whose main was given it"
 _FORKED = (
     "this process was forked from the one that runs main, to which the group belongs; hand values "
@@ -76,33 +76,17 @@ def check_nothing_pending(bsp: GroupState, what: str, code: CodeType | None) -> 
         code: that made the transfers, to name their lines.
     """
     engine, members = bsp._engine, bsp._port.members
-    send_buffer = engine.send_buffer
-    collected = send_buffer.holds_inline or send_buffer.holds_more
-    if not (collected or engine.gets or engine.has_early):
+    counted = [*_counted(engine)]
+    if not counted:
         return
-    parts: list[str] = []
-    used: set[str] = set()
-    sites = [None if there else get.site for get, there, *_ in engine.gets]
-    count = 0
-    for pid in range(engine.nprocs):
-        entries = engine.own_entries(pid)
-        puts = sum(is_put(kind) for kind, *_ in entries)
-        if engine.has_early:
-            puts += engine.early_puts[pid]
-        gets = sum(asked == pid for _, _, _, asked, _ in engine.gets)
-        messages = sum(kind in (MESSAGE, STAGED_MESSAGE) for kind, *_ in entries)
-        sites += [unpacked(entry[3])[1] for entry in entries if entry[0] in _PLACED]
-        kinds = (puts, "put", "to", _PUTS), (gets, "get", "from", _GETS)
-        for number, noun, towards, names in (*kinds, (messages, "message", "to", _SENDS)):
-            if number:
-                count += number
-                used.update(names)
-                plural = "s" * (number > 1)
-                parts.append(f"{number} {noun}{plural} {towards} process {members[pid]}")
-    if not count:
-        return
+    parts = [
+        f"{number} {noun}{'s' * (number > 1)} {towards} process {members[pid]}"
+        for pid, (noun, towards, _), number in counted
+    ]
     more = f" and {len(parts) - LISTED} more" if len(parts) > LISTED else ""
-    lines = _listed(site for site in sites if site is not None) or _candidates(code, used)
+    called = {name for _, (*_, names), _ in counted for name in names}
+    lines = _listed(_sites(engine)) or _candidates(code, called)
+    count = sum(number for *_, number in counted)
     are = "transfer is" if count == 1 else "transfers are"
     raise bsp._error(
         PendingTransferError,
@@ -111,20 +95,50 @@ def check_nothing_pending(bsp: GroupState, what: str, code: CodeType | None) -> 
     )
 
 
+_Kind = tuple[str, str, tuple[str, ...]]
+_KINDS: tuple[_Kind, ...] = (
+    ("put", "to", ("put", "hpput", "put_at", "on")),
+    ("get", "from", ("get", "hpget", "get_at", "on")),
+    ("message", "to", ("send",)),
+)
+"""The kinds of transfers, in words, each with the primitives that make them."""
+
+
+def _counted(engine: Engine) -> Iterator[tuple[int, _Kind, int]]:
+    """Yield processes to which transfers are pending, the kind of these, and how many there are."""
+    buffer = engine.send_buffer
+    if not (buffer.holds_inline or buffer.holds_more or engine.gets or engine.has_early):
+        return
+    for pid in range(engine.nprocs):
+        kinds = [kind for kind, *_ in engine.own_entries(pid)]
+        puts = sum(map(is_put, kinds)) + (engine.early_puts[pid] if engine.has_early else 0)
+        gets = sum(asked == pid for _, _, _, asked, _ in engine.gets)
+        messages = kinds.count(MESSAGE) + kinds.count(STAGED_MESSAGE)
+        numbers = zip(_KINDS, (puts, gets, messages), strict=True)
+        yield from ((pid, kind, number) for kind, number in numbers if number)
+
+
+def _sites(engine: Engine) -> Iterator[CallSite | None]:
+    """Yield where pending transfers were called: gets first; None where that is not known."""
+    yield from (None if there else get.site for get, there, *_ in engine.gets)
+    for pid in range(engine.nprocs):
+        for kind, _, _, description, *_ in engine.own_entries(pid):
+            if kind in (PLACED, STAGED_PLACED):
+                yield unpacked(description)[1]
+
+
 # -- the lines of transfers that no sync delivered before their group ended -----------------------
 # They are known under ``check=True`` only. Otherwise the calls that may have made them are searched
 # in the code of the function that ended, which takes time only where there is an error.
 
 
 _SYNCS = ("sync", "oblsync")
-_PUTS = ("put", "hpput", "put_at", "on")
-_GETS = ("get", "hpget", "get_at", "on")
-_SENDS = ("send",)
 
 
-def _listed(sites: Iterable[CallSite]) -> str:
+def _listed(sites: Iterable[CallSite | None]) -> str:
     """Return calls as text; empty if there are none."""
-    lines = dict.fromkeys(f"{operation} at {line}" for operation, line in sites)
+    known = (site for site in sites if site is not None)
+    lines = dict.fromkeys(f"{operation} at {line}" for operation, line in known)
     return f": {', '.join([*lines][:LISTED])}" if lines else ""
 
 

@@ -144,8 +144,7 @@ class TaskWork:
             self._conditions = task.conditions
             return task
 
-        lines = whole_lines(lambda: pid, label=self._conditions.label)
-        return _pickled_outcome(find_task, lines, pid, open_port, tell)
+        return _pickled_outcome(find_task, pid, open_port, tell)
 
     def complete(self, report: bytes, pid: int) -> bytes:
         """See :meth:`Work.complete`: with the records of this process, if they lie elsewhere."""
@@ -161,8 +160,7 @@ class TaskWork:
         return outcome.superstep, words
 
     def alone(self, pid: int, open_port: OpenPort, tell: Tell) -> bytes:
-        lines = whole_lines(lambda: pid, label=self._task.conditions.label)
-        outcome, _ = _pickled_outcome(lambda: self._task, lines, pid, open_port, tell)
+        outcome, _ = _pickled_outcome(lambda: self._task, pid, open_port, tell)
         return _with_records(outcome, self._task.conditions, pid)
 
     def read(self, told: bytes, pid: int) -> Ended | None:
@@ -197,7 +195,6 @@ class TaskRunner:
 
     def __init__(self, conditions: Conditions) -> None:
         self.conditions = conditions
-        self._lines: whole_lines | None = None
         self._made: Group | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -206,14 +203,10 @@ class TaskRunner:
     __hash__ = None  # type: ignore[assignment]  # conditions need not have any
 
     def run(self, job: bytes, pid: int, open_port: OpenPort, tell: Tell) -> tuple[bytes, bool]:
-        if self._lines is None:  # the first time; it is the same process each time
-            self._lines = whole_lines(lambda: pid, label=self.conditions.label)
         if self.conditions.prepare is not None:
             self.conditions.prepare()
         made, self._made = self._made, None
-        outcome, failed = _pickled_outcome(
-            lambda: self._task(job), self._lines, pid, open_port, tell, made
-        )
+        outcome, failed = _pickled_outcome(lambda: self._task(job), pid, open_port, tell, made)
         return _with_records(outcome, self.conditions, pid), failed
 
     def prepare(self, port: Port) -> None:
@@ -253,7 +246,6 @@ def _received(report: bytes, conditions: Conditions, pid: int) -> bytes | memory
 
 def _pickled_outcome(
     find_task: Callable[[], Task],
-    lines: whole_lines,
     pid: int,
     open_port: OpenPort,
     tell: Tell,
@@ -275,7 +267,9 @@ def _pickled_outcome(
     try:
         task = find_task()
         seed_generators(task.seeds, pid)
-        with lines, breakpoints(task.conditions.debugged, pid):
+        conditions = task.conditions
+        lines = whole_lines(lambda: pid, label=conditions.label)
+        with lines, breakpoints(conditions.debugged, pid):
             outcome = tuple(run_task(task, open_port(), warn, made, started_ns))
     except BaseException as error:
         if os.getpid() != os_pid:

@@ -82,10 +82,6 @@ class WholeLines:
         finally:
             self._lock = None
 
-    def was_used(self) -> bool:
-        """Tell whether anything was written to it."""
-        return self._is_used or bool(self._begun)
-
     def writelines(self, texts: Iterable[str]) -> None:
         """Write texts, which have their own ends of lines."""
         for text in texts:
@@ -133,42 +129,23 @@ def _held(lock: _Lock | None) -> Iterator[None]:
         fcntl.flock(lock.descriptor, fcntl.LOCK_UN)
 
 
-class whole_lines:  # noqa: N801  # used like a function, in a with statement
+@contextmanager
+def whole_lines(current_pid: CurrentPid, *, label: bool) -> Iterator[None]:
     """Write what is printed inside the block to standard output and error in whole lines.
-
-    It can be used again, for a later block.
 
     Args:
         current_pid: returns the pid of the process that prints; None outside every process.
         label: whether the pid stands in front of a line.
     """
-
-    def __init__(self, current_pid: CurrentPid, *, label: bool) -> None:
-        self._current_pid = current_pid
-        self._label = label
-        self._before: tuple[Any, Any] | None = None
-
-    def __enter__(self) -> None:
-        out, error = sys.stdout, sys.stderr
-        if not self._are_new_for(out, error):
-            self._before = out, error
-            self._out, self._error = self._of(out), self._of(error)
-        sys.stdout, sys.stderr = self._out, self._error
-
-    def _are_new_for(self, out: Any, error: Any) -> bool:
-        """Tell whether the streams of an earlier block, where nothing was printed, will do."""
-        if self._before is None or self._before[0] is not out or self._before[1] is not error:
-            return False
-        return not ((out and self._out.was_used()) or (error and self._error.was_used()))
-
-    def _of(self, stream: Any) -> Any:
-        """Return what writes whole lines; a program without a terminal may have no streams."""
-        return stream and WholeLines(stream, self._current_pid, label=self._label)
-
-    def __exit__(self, *_: object) -> None:
-        assert self._before is not None  # it was entered
-        sys.stdout, sys.stderr = self._before
-        for stream in (self._out, self._error):
+    before: Any = sys.stdout, sys.stderr
+    # A program without a terminal may have no streams.
+    ours = [stream and WholeLines(stream, current_pid, label=label) for stream in before]
+    sys.stdout, sys.stderr = ours
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+        for stream in ours:
             if stream:
                 stream.close()
 
@@ -181,7 +158,8 @@ TERMINAL = "/dev/tty"
 """The terminal of a process, whatever its standard input and output are."""
 
 
-class breakpoints:  # noqa: N801  # used like a function, in a with statement
+@contextmanager
+def breakpoints(debugged: int | None, pid: int) -> Iterator[None]:
     """Let ``breakpoint()`` do what this process can do, inside the block.
 
     A hook that the program has set, and the variable PYTHONBREAKPOINT, stay in force.
@@ -190,17 +168,13 @@ class breakpoints:  # noqa: N801  # used like a function, in a with statement
         debugged: the process that is debugged in the terminal, where one is.
         pid: this process.
     """
-
-    def __init__(self, debugged: int | None, pid: int) -> None:
-        self._debugged, self._pid = debugged, pid
-
-    def __enter__(self) -> None:
-        self._before = sys.breakpointhook
-        if self._before is sys.__breakpointhook__ and "PYTHONBREAKPOINT" not in os.environ:
-            sys.breakpointhook = _hook(self._debugged, self._pid)
-
-    def __exit__(self, *_: object) -> None:
-        sys.breakpointhook = self._before
+    before = sys.breakpointhook
+    if before is sys.__breakpointhook__ and "PYTHONBREAKPOINT" not in os.environ:
+        sys.breakpointhook = _hook(debugged, pid)
+    try:
+        yield
+    finally:
+        sys.breakpointhook = before
 
 
 def _hook(debugged: int | None, pid: int) -> Callable[..., Any]:
