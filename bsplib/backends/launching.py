@@ -76,12 +76,8 @@ class Work(Protocol):
     def job_runner(self) -> JobRunner:
         """What kept processes need besides the job; it is sent only if it has changed."""
 
-    def job(self, carrier: Carrier | None = None) -> bytes:
-        """Return what kept processes need for this run only.
-
-        Args:
-            carrier: None for processes that can map the memory of the caller.
-        """
+    def job(self) -> bytes:
+        """Return what kept processes of the host of the caller need for this run only."""
 
     def alone(self, pid: int, open_port: OpenPort, tell: Tell) -> bytes:
         """Do the work in a process of its own; return its report as bytes. Nothing is raised."""
@@ -90,7 +86,7 @@ class Work(Protocol):
         """Return what other processes need that execute the same program, and have its ``main``.
 
         Args:
-            carrier: as for :meth:`job`.
+            carrier: None for processes that can map the memory of the caller.
         """
 
     def with_arguments(

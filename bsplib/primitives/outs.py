@@ -69,7 +69,7 @@ def targets_of(
     return [_writable(bsp, operation, each, f"out[{pid}]") for pid, each in enumerate(out)]
 
 
-def fill(bsp: GroupState, operation: str, target: Array, value: Any, name: str = "out") -> None:
+def fill(bsp: GroupState, operation: str, target: Array, value: Any) -> None:
     """Write a result.
 
     Raises:
@@ -78,7 +78,7 @@ def fill(bsp: GroupState, operation: str, target: Array, value: Any, name: str =
     """
     if target is not value and not bsp._values.fill([target], [value]):
         values = bsp._as_array(operation, value)
-        check_form(bsp, operation, target, values.shape, values.dtype, name)
+        check_form(bsp, operation, target, values.shape, values.dtype)
         np.copyto(target, values)
 
 

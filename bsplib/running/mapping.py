@@ -20,7 +20,7 @@ from bsplib.errors import ArgumentError
 from bsplib.group import Group
 from bsplib.running.launch import run
 from bsplib.running.options import RunOptions
-from bsplib.running.program_checks import check_options, check_runs
+from bsplib.running.program_checks import KEYWORDS, check_options, check_runs
 
 _Result = TypeVar("_Result")
 _Run = Callable[..., list["_Done"]]
@@ -99,7 +99,7 @@ def map(  # noqa: A001  # it does what the builtin does
     after it, in which those wait who have no more items. On several hosts each host is given its
     part of the items at the start.
     """
-    check_options("map", options, ("chunk", "progress"))
+    check_options("map", options, ("chunk", "progress", *KEYWORDS))
     return mapped(partial(run, **options), function, (items, *more), chunk, progress=progress)
 
 

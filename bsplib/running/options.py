@@ -120,7 +120,7 @@ def setting_of(**options: Any) -> Setting:
     """Check the options of a run or a pool; those of ``bsp run`` replace what the script gives.
 
     Args:
-        **options: as for :func:`choose`; the backend may be None.
+        **options: those of :func:`bsplib.run`, but for ``profile``.
 
     Raises:
         ProcessRangeError: the backend cannot have this number of processes.
@@ -131,9 +131,9 @@ def setting_of(**options: Any) -> Setting:
     for name in ("backend", "nprocs", "machine", "timeout"):
         if (value := getattr(overrides, name)) is not None:
             options[name] = value
-    options["backend"] = backends.backend_for(options["backend"], options["nprocs"])
-    options["check"] = options["check"] or overrides.check
-    options["lines"] = options["lines"] and overrides.lines
+    options["backend"] = backends.backend_for(options.get("backend"), options.get("nprocs"))
+    options["check"] = options.get("check") or overrides.check
+    options["lines"] = options.get("lines", True) and overrides.lines
     return choose(**options)
 
 
@@ -299,10 +299,9 @@ StartMethod = Literal["fork", "forkserver", "spawn"]
 """How real processes are started."""
 
 
-class RunOptions(TypedDict, total=False):
-    """The keywords of :func:`bsplib.run` that it does not give to ``main``."""
+class PoolOptions(TypedDict, total=False):
+    """The keywords of :class:`bsplib.Pool`, beside the number of processes."""
 
-    nprocs: int | None
     backend: BackendName | None
     profile: str | os.PathLike[str] | None
     lines: bool
@@ -311,8 +310,14 @@ class RunOptions(TypedDict, total=False):
     wait: Wait
     start_method: StartMethod | None
     sim_seed: int
-    timeout: float | None
     backend_options: Mapping[str, Any] | None
+
+
+class RunOptions(PoolOptions, total=False):
+    """The keywords of :func:`bsplib.run` that it does not give to ``main``."""
+
+    nprocs: int | None
+    timeout: float | None
 
 
 # -- the type variables of ``run`` and ``Pool.run``: what a ``main`` takes, and what it returns ---

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from multiprocessing.util import Finalize
 from pathlib import Path
 from types import TracebackType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Concatenate,
-    Never,
-    Self,
-    overload,
-)
+from typing import Any, Concatenate, Never, Self, Unpack, overload
 
 from bsplib.backends.launching import KeptProcesses
 from bsplib.backends.signals import held_back
@@ -28,21 +21,16 @@ from bsplib.running.launch import execute, overridden
 from bsplib.running.mapping import mapped
 from bsplib.running.options import (
     Arguments,
-    BackendName,
     First,
+    PoolOptions,
     Rest,
     Result,
     Setting,
-    StartMethod,
-    Wait,
     check_timeout,
     setting_of,
 )
-from bsplib.running.program_checks import check_program
+from bsplib.running.program_checks import check_options, check_program
 from bsplib.running.task import Task, draw_seeds
-
-if TYPE_CHECKING:
-    from bsplib.machine import Machine
 
 
 class Pool:
@@ -67,39 +55,19 @@ class Pool:
         start_method: as for :func:`bsplib.run`.
         sim_seed: as for :func:`bsplib.run`.
         backend_options: as for :func:`bsplib.run`.
+        **options: those above, from ``backend`` on.
 
     Raises:
         ProcessRangeError: ``nprocs`` is less than 1, or more than the backend can have.
-        UsageError: there is no such backend, Machine, way to wait or start method, or no
+        UsageError: there is no such option, backend, Machine, way to wait or start method, or no
             trace can be written at ``profile``.
     """
 
-    def __init__(  # noqa: PLR0913  # each is an option
-        self,
-        nprocs: int | None = None,
-        *,
-        backend: BackendName | None = None,
-        profile: str | os.PathLike[str] | None = None,
-        lines: bool = True,
-        machine: Machine | str | None = None,
-        check: bool = False,
-        wait: Wait = "auto",
-        start_method: StartMethod | None = None,
-        sim_seed: int = 0,
-        backend_options: Mapping[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, nprocs: int | None = None, **options: Unpack[PoolOptions]) -> None:
         try:
-            self._setting: Setting = setting_of(
-                backend=backend,
-                nprocs=nprocs,
-                machine=machine,
-                check=check,
-                wait=wait,
-                start_method=start_method,
-                sim_seed=sim_seed,
-                lines=lines,
-                backend_options=backend_options,
-            )
+            check_options("Pool", options, ("nprocs", *PoolOptions.__annotations__))
+            profile = options.pop("profile", None)
+            self._setting: Setting = setting_of(nprocs=nprocs, **options)
             self.profile = profile
         except BaseException as error:
             trim(error)

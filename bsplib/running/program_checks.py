@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from bsplib.errors import ArgumentError
-from bsplib.running.options import RunOptions
+from bsplib.running.options import PoolOptions
 
-KEYWORDS = tuple(RunOptions.__annotations__)
+KEYWORDS = ("nprocs", *PoolOptions.__annotations__, "timeout")
 """Keywords of :func:`bsplib.run`, which it does not pass on to ``main``."""
 
 _NEVER_RUNS = (
@@ -115,21 +115,21 @@ def check_runs(operation: str, function: Callable[..., Any], does: str) -> None:
             )
 
 
-def check_options(operation: str, options: Iterable[str], own: Sequence[str]) -> None:
-    """Check that options are keywords of :func:`bsplib.run`.
+def check_options(operation: str, options: Iterable[str], keywords: Sequence[str]) -> None:
+    """Check that an operation has some options.
 
     Args:
         operation: what they are given to.
         options: their names.
-        own: further keywords of the operation.
+        keywords: those of the operation.
 
     Raises:
         ArgumentError: one of them is none.
     """
     for word in options:
-        if word not in KEYWORDS:
-            near = "nprocs" if word.lower() in _FOR_NPROCS else _nearest(word, [*own, *KEYWORDS])
-            way_out = f"write {near}=" if near else f"there are {', '.join([*own, *KEYWORDS])}"
+        if word not in keywords:
+            near = "nprocs" if word.lower() in _FOR_NPROCS else _nearest(word, keywords)
+            way_out = f"write {near}=" if near else f"there are {', '.join(keywords)}"
             raise ArgumentError(f"{operation}: there is no option {word}=; {way_out}")
 
 

@@ -112,7 +112,7 @@ class TaskWork:
     def job_runner(self) -> TaskRunner:
         return TaskRunner(self._task.conditions)
 
-    def job(self, carrier: Carrier | None = None) -> bytes:
+    def job(self) -> bytes:
         """See :meth:`Work.job`.
 
         Where ``main`` can be imported by its name and the arguments are of simple types, the
@@ -124,8 +124,8 @@ class TaskWork:
         values = (*task.args, *task.kwargs.values())
         if is_named and all(isinstance(value, _PLAIN) for value in values):
             with contextlib.suppress(pickle.PicklingError, AttributeError):  # a nested function
-                return shared.pickled_by_name(job, carrier)
-        return _pickled(job, task, carrier)
+                return shared.pickled_by_name(job)
+        return _pickled(job, task)
 
     def arguments(self, carrier: Carrier | None = None) -> bytes:
         """See :meth:`Work.arguments`: all but ``main``, by name where that is possible."""

@@ -375,6 +375,8 @@ def test_a_pool_is_closed_at_the_end_of_its_block_and_errors_pass():
         ({"wait": "sleep"}, bsplib.UsageError, "no wait 'sleep'; choose one of auto, spin, block"),
         ({"start_method": "thread"}, bsplib.UsageError, "no start_method 'thread'"),
         ({"machine": "abacus"}, bsplib.UsageError, "there is no Machine 'abacus'"),
+        ({"n": 2}, bsplib.ArgumentError, "^Pool: there is no option n=; write nprocs=$"),
+        ({"timeout": 3}, bsplib.ArgumentError, "^Pool: there is no option timeout=; there are np"),
     ],
 )
 def test_a_pool_that_cannot_be_is_refused(arguments, error, words):

@@ -313,12 +313,10 @@ class Link:
         """
         return self._to_many.is_sent()
 
-    def send_head(
-        self, to: int, kind: int, label: int, number: int = 0, sends: Sends | None = None
-    ) -> None:
+    def send_head(self, to: int, kind: int, label: int, number: int = 0) -> None:
         """Send a head that is no post."""
         head = heads.pack(self.run, kind, 0, 0, label, number, 0, 0, 0, 0)
-        (self.unsent if sends is None else sends).start(head, to, HEADS)
+        self.unsent.start(head, to, HEADS)
 
     def pump(self) -> bool:
         """Take the heads that have come; return whether there were any."""

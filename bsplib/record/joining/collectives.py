@@ -28,8 +28,6 @@ class Collectives:
     """Position of the call in which it ended; -1 where none is known."""
     number: Ints
     """The collective: those of one have one number, from 0 without gaps."""
-    nth: Ints
-    """Which collective of its communicator it is."""
     since: Ints
     """From when on the others can have what they need of this process."""
     until: Ints
@@ -52,10 +50,10 @@ def gathered(calls: MpiCalls) -> Collectives:
     nth = nth_of_key(calls.pid[begin] * len(calls.comms) + calls.comm[begin])
     number = distinct_numbers(np.stack([calls.comm[begin], nth]))
     order = np.lexsort((begin, number))
-    begin, nth, number = begin[order], nth[order], number[order]
+    begin, number = begin[order], number[order]
     since = calls.enter[begin]
     until, culprit = _waits(calls, begin, number, since)
-    return Collectives(begin, _ends(calls, begin), number, nth, since, until, culprit)
+    return Collectives(begin, _ends(calls, begin), number, since, until, culprit)
 
 
 def _ends(calls: MpiCalls, begin: Ints) -> Ints:

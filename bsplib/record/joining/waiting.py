@@ -201,7 +201,6 @@ class _Lock(NamedTuple):
     """A lock that a process holds for a while."""
 
     lock: int
-    unlock: int
     is_shared: bool
     released: int
     """When its Unlock began."""
@@ -235,7 +234,7 @@ def _locks(calls: MpiCalls, windows: Ints) -> dict[tuple[int, int], list[_Lock]]
             opened[key] = call
         elif (lock := opened.pop(key, None)) is not None:
             shared = calls.tag[lock] == 0  # others can hold it, too
-            found[window, target].append(_Lock(lock, call, bool(shared), int(calls.enter[call])))
+            found[window, target].append(_Lock(lock, bool(shared), int(calls.enter[call])))
     return found
 
 
