@@ -176,12 +176,8 @@ def _times_of(origin: Ints, by: BySuperstep, records: Rows) -> tuple[Ints, Ints,
 
 def _united(origin: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     """Unite the times of each origin that overlap or touch; sort them by start."""
-    rising = (start[1:] >= start[:-1]).all() and (origin[1:] == origin[:-1]).all()
-    if rising:
-        end = end.copy()
-    else:
-        order = np.lexsort((start, origin))
-        origin, start, end = origin[order], start[order], end[order]
+    order = np.lexsort((start, origin))
+    origin, start, end = origin[order], start[order], end[order]
     bounds = np.searchsorted(origin, np.arange(int(origin.max(initial=-1)) + 2))
     for first, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         np.maximum.accumulate(end[first:stop], out=end[first:stop])
@@ -189,9 +185,8 @@ def _united(origin: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     begins[1:] = (start[1:] > end[:-1]) | (origin[1:] != origin[:-1])
     heads = np.flatnonzero(begins)
     tails = np.append(heads[1:], len(start)) - 1
-    if not rising:
-        by_start = np.argsort(start[heads], kind="stable")
-        heads, tails = heads[by_start], tails[by_start]
+    by_start = np.argsort(start[heads], kind="stable")
+    heads, tails = heads[by_start], tails[by_start]
     return origin[heads], start[heads], end[tails]
 
 

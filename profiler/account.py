@@ -96,10 +96,6 @@ def computing_of(records: Rows) -> Computing:
     spent = records["arrive"] - records["start"] - records["comm_calls"] - records["sub"]
     cpu, ready = records["comp_cpu"], records["comp_ready"]
     has_cpu, has_ready = cpu != NOT_MEASURED, ready != NOT_MEASURED
-    if has_cpu.all() and has_ready.all():
-        core = np.minimum(cpu, spent)
-        waited = np.minimum(ready, spent - core)
-        return Computing(core, spent - core - waited, waited)
     off = np.where(has_cpu, spent - np.minimum(cpu, spent), np.where(has_ready, ready, 0))
     waited = np.where(has_ready, np.minimum(ready, off), off)
     return Computing(spent - off, off - waited, waited)

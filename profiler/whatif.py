@@ -149,10 +149,7 @@ class Replay:
         first = before < 0
         begun = np.full(len(account.run.groups), np.iinfo(np.int64).max)
         start = records["start"][account.halo :]
-        if len(begun) == 1:
-            begun[0] = start.min(initial=begun[0])
-        else:
-            np.minimum.at(begun, records["group"][account.halo :], start)
+        np.minimum.at(begun, records["group"][account.halo :], start)
         if self._begun < 0:
             self._begun = int(begun[0])
         begun[0] = self._begun
