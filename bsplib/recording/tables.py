@@ -24,8 +24,8 @@ ROWS = 2**14
 class Rows(Protocol):
     """The rows of a table of a run, whose fields are whole numbers.
 
-    They are an array, or :class:`Columns`. The types of numpy do not tell what a field has, and
-    then a checker tries each way to add two of them.
+    They are an array, or :class:`Columns`. The types of numpy do not say that a field has whole
+    numbers; without that a type checker tries each way in which arrays can be added.
     """
 
     def __len__(self) -> int: ...
