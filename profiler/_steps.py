@@ -132,7 +132,7 @@ class RootSteps:
 
 
 def root_steps_of(run: Run) -> RootSteps:
-    """Return the supersteps of a run; if its records cannot change, only once it takes long."""
+    """Return the supersteps of a run; only the first call takes long."""
 
     def found() -> RootSteps:
         steps = RootSteps(run)

@@ -510,9 +510,7 @@ def book_of(run: Run, rates: Rates) -> Book:
     """Return the book of a run, or of a part of one; that at the last rates is kept with it."""
     known = run.derived.get(_BOOK)
     if known is None or known.rates != rates:
-        known = Book(run, rates)
-        if run.is_fixed:
-            run.derived[_BOOK] = known
+        run.derived[_BOOK] = known = Book(run, rates)
     book: Book = known
     return book
 

@@ -26,9 +26,7 @@ METRICS = ("comp", "comm", "idle", "h")
 
 
 def once(run: Run, name: str, compute: Callable[[], Result]) -> Result:
-    """Compute what all views of a run need; keep it if the records of the run cannot change."""
-    if not run.is_fixed:
-        return compute()
+    """Compute what all views of a run need, and keep it with the run."""
     if name not in run.derived:
         run.derived[name] = result = compute()
         for array in result if isinstance(result, tuple) else [result]:

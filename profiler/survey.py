@@ -88,13 +88,13 @@ _SURVEY = "survey"
 
 
 def survey(run: Run) -> Survey:
-    """Sum up a run; if its records cannot change, only the first call takes long."""
+    """Sum up a run; only the first call takes long."""
     return once(run, _SURVEY, lambda: _survey(run))
 
 
 def survey_with_steps(run: Run) -> None:
     """Sum up a run, and find its root supersteps in the same pass, which a timeline needs, too."""
-    if run.is_fixed and _SURVEY not in run.derived:
+    if _SURVEY not in run.derived:
         steps = RootSteps(run)
         once(run, _SURVEY, lambda: _survey(run, steps.add))
         steps.keep()

@@ -23,8 +23,6 @@ def sum_up(opened: OpenRun) -> None:
 
     Where that is not possible, each answer sums up for itself, and says what is wrong.
     """
-    if not opened.run.is_fixed:
-        return
     try:
         _sum_up(opened)
     except BspError:

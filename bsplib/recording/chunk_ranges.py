@@ -63,7 +63,7 @@ class ChunkRanges:
 
     def known(self) -> tuple[Ints, Ints] | None:
         """Return what was noted before of all chunks, if they are still the same."""
-        found = self._run.derived.get(self._key) if self._run.is_fixed else None
+        found = self._run.derived.get(self._key)
         # Rows that were read meanwhile are in other chunks than those of the file.
         if found is None or found[0] != self._bounds:
             return None
@@ -76,8 +76,7 @@ class ChunkRanges:
         self._high.append(int(values.max()))
 
     def close(self) -> tuple[Ints, Ints]:
-        """Return the ranges of all chunks; keep them with the run, if its tables cannot change."""
+        """Return the ranges of all chunks, and keep them with the run."""
         ranges = np.array(self._low, np.int64), np.array(self._high, np.int64)
-        if self._run.is_fixed:
-            self._run.derived[self._key] = self._bounds, ranges
+        self._run.derived[self._key] = self._bounds, ranges
         return ranges

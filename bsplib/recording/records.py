@@ -318,17 +318,12 @@ class Run:
     part_of: tuple[Run, int, int] | None = field(default=None, repr=False, compare=False)
     """Of a part of a run: the whole run, and the numbers of its first and its last superstep."""
     derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What the profiler computed from the records, by name; only if they are read-only."""
+    """What the profiler computed from the records, by name: they do not change after that."""
 
     def table(self, name: str) -> RunTable:
         """Return ``records`` or ``traffic`` in chunks, which does not read all of it."""
         field: TableField = type(self).__dict__[name]
         return field.table(self)
-
-    @property
-    def is_fixed(self) -> bool:
-        """Whether records and traffic cannot change, so that what is computed can be kept."""
-        return all(type(self).__dict__[name].is_fixed(self) for name in ("records", "traffic"))
 
     @property
     def absent(self) -> tuple[int, ...]:

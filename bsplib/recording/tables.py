@@ -206,11 +206,6 @@ class TableField:
     def __set__(self, run: object, rows: NDArray[np.void] | RunTable | Rows) -> None:
         run.__dict__[self._name] = rows
 
-    def is_fixed(self, run: object) -> bool:
-        """Tell whether the rows cannot change."""
-        rows = run.__dict__[self._name]
-        return not (isinstance(rows, np.ndarray) and rows.flags.writeable)
-
     def table(self, run: object) -> RunTable:
         """Return the table without reading it."""
         rows = run.__dict__[self._name]

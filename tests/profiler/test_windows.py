@@ -120,7 +120,6 @@ def test_records_of_a_trace_are_read_when_they_are_asked_for(tmp_path, script):
     write_trace(path, Trace((program.run(),)))
     (run,) = read_trace(path).runs
     assert isinstance(run.__dict__["records"], packing.StoredTable)
-    assert run.is_fixed
     assert (run.records == program.run().records).all()
     assert isinstance(run.__dict__["records"], np.ndarray)
 
