@@ -5,8 +5,9 @@ these functions, which count rows (:meth:`bsplib.Group.charge`). So a run takes 
 whenever it is repeated, and its computation is as balanced as its rows. On real processes the
 functions do nothing.
 
-The seconds are those of numpy on one core, medians in ``benchmarks/results.json``
-(``python -m benchmarks work``), rounded to two digits.
+The seconds are those of numpy on one core of an AMD EPYC, medians of nine, rounded to two digits,
+with 2^17 values of 8 B, about the share of a core in the caches: ``x.take`` of a random
+permutation, ``x.argsort(kind="stable")``, and ``np.add.at`` into 2^14 sums.
 """
 
 from __future__ import annotations

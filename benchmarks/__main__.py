@@ -17,7 +17,7 @@ from benchmarks.provenance import circumstances
 
 NAMES = (
     *("primitives", "collectives", "waiting", "recording", "mpi4py_recorder", "start", "map"),
-    *("programs", "pages", "work", "sorts", "queries", "transforms", "predictions", "verdicts"),
+    *("programs", "pages", "sorts", "queries", "transforms", "predictions", "verdicts"),
 )
 """Modules of :mod:`benchmarks.cases`, each with ``SECTIONS``, in the order of measurement."""
 _WIDTH = 150

@@ -7,7 +7,7 @@ equally. A ratio is computed within each turn; its figure is the median of these
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -97,11 +97,8 @@ class Study:
 
     def measured(self, *, quick: bool) -> dict[str, Any]:
         """Return what is found in its form in the file of results."""
-        return {"findings": [finding._asdict() for finding in self._found(quick)]}
-
-    def _found(self, quick: bool) -> Iterator[Finding]:
         print(self.title, flush=True)
-        yield from self.find(quick)
+        return {"findings": [finding._asdict() for finding in self.find(quick)]}
 
 
 def summary(samples: Iterable[float]) -> dict[str, float]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Self
 
@@ -37,9 +37,9 @@ def absence() -> str:
     )
 
 
-def started(stack: ExitStack, nprocs: int, mpis: Sequence[Mpi] = ALL) -> Iterator[tuple[str, Any]]:
+def started(stack: ExitStack, nprocs: int) -> Iterator[tuple[str, Any]]:
     """Start ranks of each MPI that is installed; yield its title and what takes their samples."""
-    for mpi in filter(Mpi.is_here, mpis):
+    for mpi in filter(Mpi.is_here, ALL):
         try:
             yield mpi.title, stack.enter_context(Ranks(mpi, nprocs)).sample
         except MpiError as error:
@@ -76,23 +76,20 @@ class Ranks:
                     stderr=output,
                     env=mpi.whole_environment(nprocs),
                 )
-            self._plugs: list[socket.socket] = []
+            self._ranks: list[Connection] = []
             stack.callback(self._end)
             deadline = time.monotonic() + _START_S
-            while len(self._plugs) < nprocs:
-                self._plugs.append(self._accept(listener, deadline))
+            while len(self._ranks) < nprocs:
+                self._ranks.append(self._accept(listener, deadline))
             self._stack = stack.pop_all()
 
-    def _accept(self, listener: socket.socket, deadline: float) -> socket.socket:
+    def _accept(self, listener: socket.socket, deadline: float) -> Connection:
         listener.settimeout(_LOOK_S)
         while True:
             try:
-                plug, _ = listener.accept()
+                return Connection(listener.accept()[0].detach())
             except TimeoutError:
                 self._check(deadline)
-            else:
-                plug.settimeout(_SAMPLE_S)
-                return plug
 
     def _check(self, deadline: float) -> None:
         if self._launcher.poll() is not None:
@@ -111,31 +108,25 @@ class Ranks:
         Raises:
             MpiError: a rank ended, or hangs.
         """
-        request = json.dumps({"program": program, "arguments": arguments}) + "\n"
         try:
-            for plug in self._plugs:
-                plug.sendall(request.encode())
-            answers = [self._answer(plug) for plug in self._plugs]  # wait until all are done
+            for rank in self._ranks:
+                rank.send((program, arguments))
+            answers = dict(self._answer(rank) for rank in self._ranks)  # wait until all are done
         except (OSError, EOFError) as error:
-            raise MpiError(f"{self._name} stopped in {program}: {error}") from error
-        seconds: float = next(each["seconds"] for each in answers if each["rank"] == 0)
-        return seconds
+            raise MpiError(f"{self._name} stopped in {program}: {self._last_line()}") from error
+        return answers[0]
 
-    def _answer(self, plug: socket.socket) -> dict[str, Any]:
-        line = b""
-        while not line.endswith(b"\n"):
-            some = plug.recv(4096)
-            if not some:
-                raise EOFError(self._last_line())
-            line += some
-        answer: dict[str, Any] = json.loads(line)
+    def _answer(self, rank: Connection) -> tuple[int, float]:
+        if not rank.poll(_SAMPLE_S):
+            raise TimeoutError
+        answer: tuple[int, float] = rank.recv()
         return answer
 
     def _end(self) -> None:
-        for plug in self._plugs:
+        for rank in self._ranks:
             with suppress(OSError):
-                plug.shutdown(socket.SHUT_RDWR)  # a forked process may have the socket open, too
-            plug.close()
+                rank.send(None)  # a forked process may have the connection open, too
+            rank.close()
         try:
             self._launcher.wait(_END_S)
         except subprocess.TimeoutExpired:

@@ -1,8 +1,8 @@
 """The program of a rank of an MPI: take a sample on request, and block until the next one.
 
 The launcher of the MPI starts ``python -m benchmarks.mpi_peer SOCKET`` once for each rank.
-Each rank connects to the socket. For every line of JSON that it receives, it runs a program
-and answers with its seconds. Between samples it blocks in a read from the socket, and so
+Each rank connects to the socket. It runs each program that it is asked for, and answers with
+its seconds; None ends it. Between samples it blocks in a read from the socket, and so
 does not disturb other measurements.
 
 The windows are allocated by the MPI, so that a rank can write directly into the memory of
@@ -11,11 +11,11 @@ another one. This is the fastest method of an MPI.
 
 from __future__ import annotations
 
-import json
 import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -138,17 +138,15 @@ PROGRAMS: dict[str, Callable[..., float]] = {
 
 
 def main(address: Path) -> None:
-    """Take samples until the other side closes the socket."""
+    """Take samples until the other side asks for none."""
     ranks = MPI.COMM_WORLD
     with socket.socket(socket.AF_UNIX) as plug:
         plug.connect(str(address))
-        with plug.makefile("r", encoding="utf-8") as requests:
-            for line in requests:
-                request = json.loads(line)
+        with Connection(plug.detach()) as asked:
+            while request := asked.recv():
+                program, arguments = request
                 ranks.Barrier()
-                seconds = PROGRAMS[request["program"]](ranks, **request["arguments"])
-                answer = {"rank": ranks.rank, "seconds": seconds}
-                plug.sendall(json.dumps(answer).encode() + b"\n")
+                asked.send((ranks.rank, PROGRAMS[program](ranks, **arguments)))
 
 
 if __name__ == "__main__":

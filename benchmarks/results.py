@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
 from benchmarks.goals import BYTES, GOALS, MORE, TIMES, Goal
+from bsplib.profiler.format import seconds
 
 FILE = Path(__file__).with_suffix(".json")
 README = Path(__file__).with_name("README.md")
 BEGIN = "<!-- goals: written by python -m benchmarks.results -->"
 END = "<!-- end of goals -->"
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 Results = dict[str, Any]
 """``circumstances``, a list, and ``sections`` by title, each of which was ``measured`` in one."""
@@ -51,26 +52,13 @@ def merged(before: Results, circumstances: dict[str, Any], sections: dict[str, A
 
 
 def write(results: Results, path: Path = FILE) -> None:
-    """Write the file of results, with a line for each case."""
-    path.write_text("".join(_lines(results, 0)) + "\n", encoding="utf-8")
-
-
-_DEPTH = 4
-"""Objects this deep in the file stand on one line."""
-
-
-def _lines(value: Any, depth: int) -> Iterator[str]:
-    if depth == _DEPTH or not isinstance(value, dict | list) or not value:
-        yield json.dumps(value, ensure_ascii=False)
-        return
-    ends, named = (
-        ("{}", value.items()) if isinstance(value, dict) else ("[]", ((None, v) for v in value))
-    )
-    for number, (name, inner) in enumerate(named):
-        yield f"{',' if number else ends[0]}\n{' ' * (depth + 1)}"
-        yield "" if name is None else f"{json.dumps(name, ensure_ascii=False)}: "
-        yield from _lines(inner, depth + 1)
-    yield f"\n{' ' * depth}{ends[1]}"
+    """Write the file of results, with a line for each section."""
+    written = partial(json.dumps, ensure_ascii=False)
+    where = ",\n".join(map(written, results["circumstances"]))
+    sections = results["sections"].items()
+    found = ",\n".join(f"{written(title)}: {written(section)}" for title, section in sections)
+    text = f'{{"circumstances": [\n{where}\n],\n"sections": {{\n{found}\n}}}}\n'
+    path.write_text(text, encoding="utf-8")
 
 
 # -- the table of goals ---------------------------------------------------------------------
@@ -94,9 +82,7 @@ def rows(results: Results) -> list[GoalRow]:
     sections = results["sections"]
     of_goals = [_row(who, goal, sections) for who, goals in GOALS.items() for goal in goals]
     of_findings = [
-        GoalRow(
-            title, each["what"], each["goal"], each["reached"], each["met"], section["measured"]
-        )
+        GoalRow(who=title, measured=section["measured"], **each)
         for title, section in sections.items()
         for each in section.get("findings", ())
     ]
@@ -109,8 +95,8 @@ def _row(who: str, goal: Goal, sections: Mapping[str, Any]) -> GoalRow:
     what = f"{goal.section}: {goal.case}"
     if figure is None:
         return GoalRow(who, what, _limit(goal), "", None, None)
-    seconds = section["cases"][goal.case]["seconds"]["median"]
-    took = f"{duration(seconds)}, " if goal.of else ""
+    median = section["cases"][goal.case]["seconds"]["median"]
+    took = f"{duration(median)}, " if goal.of else ""
     reached = _written(goal, figure["median"])
     if "low" in figure:
         reached += f" ({_written(goal, figure['low'])} to {_written(goal, figure['high'])})"
@@ -131,10 +117,9 @@ def _written(goal: Goal, value: float) -> str:
     return f"{number(value / 2**20)} MiB" if goal.kind == BYTES else duration(value)
 
 
-def duration(seconds: float) -> str:
+def duration(value_s: float) -> str:
     """Return seconds with three digits and a suitable unit."""
-    size, name = next((unit for unit in _UNITS if abs(seconds) >= unit[0]), _UNITS[-1])
-    return f"{number(seconds / size)} {name}"
+    return f"{_sign(value_s)}{seconds(abs(value_s))}"
 
 
 def number(value: float) -> str:
@@ -142,8 +127,11 @@ def number(value: float) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     digits = max(2 - math.floor(math.log10(abs(value))), 0)
-    sign = "−" if value < 0 else ""  # noqa: RUF001  # a minus sign
-    return f"{sign}{abs(value):.{digits}f}"
+    return f"{_sign(value)}{abs(value):.{digits}f}"
+
+
+def _sign(value: float) -> str:
+    return "−" if value < 0 else ""  # noqa: RUF001  # a minus sign
 
 
 def tally(found: list[GoalRow]) -> str:

@@ -77,12 +77,12 @@ def test_what_is_measured_again_replaces_what_was_and_keeps_its_own_circumstance
     assert merged(after, later, {"A": {}})["circumstances"] == [later, later]
 
 
-def test_what_is_written_is_read_back_and_has_a_line_for_each_case(monkeypatch, tmp_path):
+def test_what_is_written_is_read_back_and_has_a_line_for_each_section(monkeypatch, tmp_path):
     found = puts(monkeypatch)
     path = tmp_path / "results.json"
     write(found, path)
     assert read(path) == json.loads(path.read_text("utf-8")) == found
-    assert sum('"seconds"' in line for line in path.read_text("utf-8").splitlines()) == 2
+    assert sum('"measured"' in line for line in path.read_text("utf-8").splitlines()) == 2
 
 
 def test_the_table_replaces_the_one_before_and_leaves_the_prose():
@@ -99,8 +99,8 @@ def test_the_table_replaces_the_one_before_and_leaves_the_prose():
         (0.0123, "12.3 ms"),
         (999e-6, "999 µs"),
         (-2e-6, "−2.00 µs"),  # noqa: RUF001  # a minus sign
-        (3e-10, "0.300 ns"),
-        (0.0, "0 ns"),
+        (3e-10, "0.30 ns"),
+        (0.0, "0 s"),
     ],
 )
 def test_durations_have_three_digits(seconds, text):
