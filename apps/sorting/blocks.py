@@ -62,16 +62,8 @@ def levels(count: int, sorted_span: int) -> list[SplitLevel]:
     while span < count:
         span *= 2
         found.append(SplitLevel(span, 0))
-        distance = span // 4
-        while distance:
-            found.append(SplitLevel(span, distance))
-            distance //= 2
+        found += [SplitLevel(span, span >> shift) for shift in range(2, span.bit_length())]
     return found
-
-
-def news_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype of the news about a block that has changed."""
-    return np.dtype([("position", np.int64), ("least", dtype), ("greatest", dtype)])
 
 
 @dataclass
@@ -91,7 +83,8 @@ class BlockTable:
     def of(cls, size: int, length: int, dtype: np.dtype[Any]) -> BlockTable:
         """Return the table of blocks in the order of the file; their keys are unknown."""
         count = -(-size // length)
-        return cls(size, length, np.arange(count), np.empty(count, news_dtype(dtype)))
+        news = np.dtype([("position", np.int64), ("least", dtype), ("greatest", dtype)])
+        return cls(size, length, np.arange(count), np.empty(count, news))
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -131,6 +124,5 @@ class BlockTable:
 
 def not_greater(one: Any, other: Any) -> bool:
     """Tell whether a key may come before another in numpy's order, NaN last."""
-    row = np.empty(1, np.asarray(other).dtype)
-    row[0] = other
+    row = np.array([other], np.asarray(other).dtype)
     return bool(row.searchsorted(one) == 0)

@@ -38,7 +38,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from math import gcd
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -52,7 +52,7 @@ from bsplib.apps.sorting.blocks import BlockTable, Pair, levels
 from bsplib.apps.sorting.blockwork import BlockWork, ChangedKeys, Files, merge, reverse
 from bsplib.apps.sorting.keycheck import fingerprint, in_order, make_keys
 from bsplib.apps.sorting.keyfile import PAGE, FileChannel, find_keys
-from bsplib.apps.sorting.keys import DISTRIBUTIONS
+from bsplib.apps.sorting.keys import made_options
 from bsplib.apps.sorting.overlapped_io import Buffer, make_buffers, stream
 from bsplib.apps.sorting.workspace import scratch_folder, workspace
 from bsplib.command_options import force_option
@@ -304,33 +304,23 @@ def sort_file(  # noqa: PLR0913  # each is an option
 # -- types of values on a command line ------------------------------------------------------------
 
 
-class Bytes(click.ParamType):
-    """A number of bytes, such as ``256MiB``."""
-
-    name = "bytes"
-    units: ClassVar = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number."""
-        found = re.fullmatch(r"(\d+) ?([a-z]*)", str(value).lower())
-        if found is None or found[2] not in self.units:
-            self.fail(f"{value!r} is no number of bytes, such as 4096, 64KiB or 1GiB", param, ctx)
-        return int(found[1]) * self.units[found[2]]
+_UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 
 
-class Dtype(click.ParamType):
-    """A dtype of numpy."""
+def _bytes(value: str) -> int:
+    """Return a number of bytes, such as ``256MiB``."""
+    found = re.fullmatch(r"(\d+) ?([a-z]*)", value.lower())
+    if found is None or found[2] not in _UNITS:
+        raise click.BadParameter(f"{value!r} is no number of bytes, such as 4096, 64KiB or 1GiB")
+    return int(found[1]) * _UNITS[found[2]]
 
-    name = "dtype"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> np.dtype[Any]:
-        """Return the dtype."""
-        try:
-            return np.dtype(value)
-        except TypeError:
-            self.fail(f"{value!r} is no dtype of numpy, such as int64 or S10", param, ctx)
+def _dtype(value: str) -> np.dtype[Any]:
+    """Return a dtype of numpy."""
+    try:
+        return np.dtype(value)
+    except TypeError:
+        raise click.BadParameter(f"{value!r} is no dtype of numpy, such as int64 or S10") from None
 
 
 # -- command line ---------------------------------------------------------------------------
@@ -343,10 +333,16 @@ class Dtype(click.ParamType):
     "--memory",
     default="256MiB",
     show_default=True,
-    type=Bytes(),
+    type=_bytes,
+    metavar="BYTES",
     help="Total memory of the buffers of all processes.",
 )
-@click.option("--dtype", type=Dtype(), help="Type of the keys of a SOURCE that is no .npy file.")
+@click.option(
+    "--dtype",
+    type=_dtype,
+    metavar="DTYPE",
+    help="Type of the keys of a SOURCE that is no .npy file.",
+)
 @click.option("--descending", is_flag=True, help="The greatest key comes first.")
 @click.option("--cached", is_flag=True, help="Read and write through the page cache.")
 @force_option
@@ -355,21 +351,7 @@ class Dtype(click.ParamType):
     is_flag=True,
     help="Read the result and compare it with SOURCE.",
 )
-@click.option(
-    "--size",
-    default=2**22,
-    show_default=True,
-    type=click.IntRange(0),
-    help="Number of keys of the file that is made if there is no SOURCE.",
-)
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of these.")
-@click.option(
-    "--distribution",
-    default="uniform",
-    show_default=True,
-    type=click.Choice(DISTRIBUTIONS),
-    help="Of these.",
-)
+@made_options
 @place_options
 def command(source: Path | None, target: Path | None, place: ProgramRun, **how: Any) -> None:
     """Sort the keys of the file SOURCE: in place, or into the file TARGET.

@@ -1,17 +1,18 @@
-"""Makes files of keys, and checks whether a file has the same keys as another in order."""
+"""Makes files of keys, and checks whether sorted keys are the same as before and in order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from bsplib.apps.progress import Tell
 from bsplib.apps.sorting.blocks import not_greater
 from bsplib.apps.sorting.keyfile import PAGE, KeyFile, find_keys, header
-from bsplib.apps.sorting.keys import Keys, block_of
+from bsplib.apps.sorting.keys import Keys, all_keys, block_of
 
 CHUNK = 1 << 20
 """Number of keys that are in memory at the same time."""
@@ -55,6 +56,25 @@ def in_order(keys: KeyFile, tell: Tell, *, descending: bool) -> bool:
         last = block[-1]
         tell(min((number + 1) * CHUNK / keys.count, 1))
     return True
+
+
+def report(blocks: Sequence[Keys], size: int, **made: Any) -> None:
+    """Compare sorted keys with numpy's, and say how evenly they are divided.
+
+    Raises:
+        click.ClickException: the keys are not in order.
+    """
+    expected = np.sort(all_keys(size, len(blocks), **made), kind="stable")
+    if not np.array_equal(np.concatenate(blocks), expected):
+        raise click.ClickException("the keys are not in order")
+    most = f"the most on one are {balance(blocks):.3f} n/p"
+    click.echo(f"{len(blocks)} processes sorted {size} keys; {most}")
+
+
+def balance(blocks: Sequence[Keys]) -> float:
+    """Return the length of the longest block divided by n/p; 1 if there are no keys."""
+    lengths = [len(block) for block in blocks]
+    return max(lengths) * len(lengths) / sum(lengths) if sum(lengths) else 1.0
 
 
 def _chunks(keys: KeyFile) -> Iterator[Keys]:

@@ -63,16 +63,10 @@ def find_keys(path: str | os.PathLike[str], dtype: DTypeLike | None = None) -> K
         keys = _read_header(file, str(path)) if is_npy else _bare_keys(str(path), dtype)
     if is_npy and dtype is not None and np.dtype(dtype) != keys.dtype:
         raise ValueError(f"{path} has keys of dtype {keys.dtype}, not {np.dtype(dtype)}")
-    if os.path.getsize(path) < keys.start_of(keys.count):
+    if os.path.getsize(path) != keys.start_of(keys.count):
         raise ValueError(
-            f"{path} is incomplete: {keys.count} keys of dtype {keys.dtype} end at byte "
-            f"{keys.start_of(keys.count)}, and it has {os.path.getsize(path)}"
-        )
-    if os.path.getsize(path) > keys.start_of(keys.count):
-        raise ValueError(
-            f"{path} is longer than its header says: {keys.count} keys of dtype {keys.dtype} end "
-            f"at byte {keys.start_of(keys.count)}, and it has {os.path.getsize(path)} bytes; a "
-            "sort would lose the rest"
+            f"{path} is not as long as its header says: {keys.count} keys of dtype {keys.dtype} "
+            f"end at byte {keys.start_of(keys.count)}, and it has {os.path.getsize(path)}"
         )
     return keys
 

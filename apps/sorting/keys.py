@@ -179,13 +179,31 @@ def _as_dtype(fractions: Fractions, dtype: np.dtype[Any]) -> Keys:
 
 def keys_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options ``size`` and those of :func:`block_of` for keys that are made."""
-    for option in reversed(_OPTIONS):
+    option = click.option(
+        "--dtype",
+        default="float64",
+        show_default=True,
+        type=click.Choice(DTYPES),
+        help="Of the keys.",
+    )
+    return made_options(option(command))
+
+
+def made_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for keys that are made, but for their dtype."""
+    for option in reversed(_MADE):
         command = option(command)
     return command
 
 
-_OPTIONS = (
-    click.option("--size", default=2**20, show_default=True, type=click.IntRange(0), help="Keys."),
+_MADE = (
+    click.option(
+        "--size",
+        default=2**20,
+        show_default=True,
+        type=click.IntRange(0),
+        help="Number of keys to make.",
+    ),
     click.option(
         "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random keys."
     ),
@@ -194,13 +212,6 @@ _OPTIONS = (
         default="uniform",
         show_default=True,
         type=click.Choice(DISTRIBUTIONS),
-        help="Of the keys.",
-    ),
-    click.option(
-        "--dtype",
-        default="float64",
-        show_default=True,
-        type=click.Choice(DTYPES),
-        help="Of the keys.",
+        help="Of the keys that are made.",
     ),
 )

@@ -93,21 +93,18 @@ def expected_balance(factor: float, size: int, nprocs: int) -> float:
     return float(np.median(shares.max(axis=1) / shares.mean(axis=1)))
 
 
-class Factor(click.ParamType):
-    """An oversampling factor: a number above 0, such as 64 or 0.25, or ``theory``."""
+def factor(value: Any) -> float | str:
+    """Return an oversampling factor of a command line, whole where it can be, or ``theory``.
 
-    name = "factor"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float | str:
-        """Return the number, whole where it can be, or ``theory``."""
-        if value == "theory":
-            return "theory"
-        try:
-            factor = float(value)
-        except ValueError:
-            factor = math.nan
-        if not 0 < factor < math.inf:
-            self.fail(f"{value!r} is neither a number above 0 nor 'theory'", param, ctx)
-        return int(factor) if factor.is_integer() else factor
+    Raises:
+        click.BadParameter: it is none.
+    """
+    if value == "theory":
+        return "theory"
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise click.BadParameter(f"{value!r} is neither a number above 0 nor 'theory'")
+    return int(number) if number.is_integer() else number

@@ -44,9 +44,10 @@ from numpy.typing import ArrayLike
 import bsplib
 from bsplib.apps.command import ProgramRun, place_options
 from bsplib.apps.progress import Step, steps, unseen
+from bsplib.apps.sorting.keycheck import report
 from bsplib.apps.sorting.keys import block_of, keys_options
 from bsplib.apps.sorting.order import Records, order_of
-from bsplib.apps.sorting.sample_sort import Method, report, sort_in_stages
+from bsplib.apps.sorting.sample_sort import Method, sort_in_stages
 
 
 def main(

@@ -51,11 +51,12 @@ import bsplib
 from bsplib.apps.command import ProgramRun, place_options
 from bsplib.apps.progress import Step, steps, unseen
 from bsplib.apps.sorting.bitonic_sort import merge_sort
-from bsplib.apps.sorting.keys import all_keys, block_of, keys_options, number_of_keys
+from bsplib.apps.sorting.keycheck import report
+from bsplib.apps.sorting.keys import block_of, keys_options, number_of_keys
 from bsplib.apps.sorting.order import Order, Records, order_of
 from bsplib.apps.sorting.oversampling import (
-    Factor,
     expected_balance,
+    factor,
     factor_of,
     regular_distance,
     sample_sizes,
@@ -319,7 +320,9 @@ def sort_sample(bsp: bsplib.Group, sample: Sample, counts: Sequence[int], method
         first = bsp.pid * max(counts)  # all blocks of the network but the last are full
         sample = merge_sort(bsp, sample, max(counts), descending=False, charged=method.charged)
     else:
-        sample = _in_order(bsp, sample, method)
+        if method.charged:
+            charge_sort(bsp, len(sample), bsp.nprocs)
+        sample = in_order(sample)
     ranks = regular(sum(counts), bsp.nprocs) - first
     return sample[ranks[(ranks >= 0) & (ranks < len(sample))]]
 
@@ -381,12 +384,6 @@ def merge(bsp: bsplib.Group, gathered: Records, method: Method) -> Records:
     return gathered
 
 
-def _in_order(bsp: bsplib.Group, sample: Sample, method: Method) -> Sample:
-    if method.charged:
-        charge_sort(bsp, len(sample), bsp.nprocs)
-    return in_order(sample)
-
-
 def _arrived(bsp: bsplib.Group, like: Records) -> Records:
     """Return the payloads of all messages in one array."""
     found = [part for _, _, part in bsp.messages()]
@@ -396,33 +393,13 @@ def _arrived(bsp: bsplib.Group, like: Records) -> Records:
 # -- command line ---------------------------------------------------------------------------
 
 
-def report(blocks: Sequence[Records], size: int, **made: Any) -> None:
-    """Compare sorted keys with numpy's, and say how evenly they are divided.
-
-    Raises:
-        click.ClickException: the keys are not in order.
-    """
-    expected = np.sort(all_keys(size, len(blocks), **made), kind="stable")
-    if not np.array_equal(np.concatenate(blocks), expected):
-        raise click.ClickException("the keys are not in order")
-    click.echo(
-        f"{len(blocks)} processes sorted {size} keys; the most on one are {balance(blocks):.3f} n/p"
-    )
-
-
-def balance(blocks: Sequence[Records]) -> float:
-    """Return the length of the longest block divided by n/p; 1 if there are no records."""
-    lengths = [len(block) for block in blocks]
-    return max(lengths) * len(lengths) / sum(lengths) if sum(lengths) else 1.0
-
-
 @click.command()
 @keys_options
 @click.option(
     "--oversampling",
     default=OVERSAMPLING,
     show_default=True,
-    type=Factor(),
+    type=factor,
     help="s: each of p processes samples s p of its keys; 'theory' for a proven bound.",
 )
 @click.option(

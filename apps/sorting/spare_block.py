@@ -45,12 +45,9 @@ class SpareBlock(NamedTuple):
         if first < 0 or last > len(self.memory):
             row = [*before, self.block[kept], *after]
             return np.concatenate(row, dtype=self.block.dtype)  # else in native byte order
-        place = first
-        for part in before:
-            self.memory[place : place + len(part)] = part
-            place += len(part)
-        place = self.start + kept.stop
-        for part in after:
-            self.memory[place : place + len(part)] = part
-            place += len(part)
+        for begin, parts in ((first, before), (self.start + kept.stop, after)):
+            place = begin
+            for part in parts:
+                self.memory[place : place + len(part)] = part
+                place += len(part)
         return self.memory[first:last]

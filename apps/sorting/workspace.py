@@ -18,7 +18,6 @@ from bsplib.apps.sorting.keyfile import KeyFile, beside, create, trim
 from bsplib.output_file import obstacle, rename
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_PREFIX = ".bsp-sort-"
 
 
 @contextmanager
@@ -65,10 +64,10 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
         OSError: the folder cannot be created.
     """
     try:
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        folder = tempfile.TemporaryDirectory(
+            prefix=".bsp-sort-", dir=parent, ignore_cleanup_errors=True
+        )
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(parent)) from None
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with folder as name:
+        yield Path(name)

@@ -19,7 +19,7 @@ from rich.table import Table
 import bsplib
 from bsplib.apps.command import ProgramRun, Programs, place_options
 from bsplib.apps.progress import drawn
-from bsplib.apps.sorting.oversampling import Factor
+from bsplib.apps.sorting.oversampling import factor
 from bsplib.apps.sql import arrow, story_table
 from bsplib.apps.sql import table1 as table_1
 from bsplib.apps.sql.arrow import pa
@@ -138,7 +138,7 @@ def _chunks(generator: Generator, name: str, told: Callable[[float], None]) -> I
 )
 @click.option(
     "--oversampling",
-    type=Factor(),
+    type=factor,
     help="Oversampling factor of the sorts, instead of the stage's: 1 or more, or 'theory'.",
 )
 @_option(
@@ -276,7 +276,7 @@ def schema() -> None:
 @_option(
     "--oversampling",
     EXPERIMENTAL,
-    Factor(),
+    factor,
     "Oversampling factor of the first two stages, found by experiment.",
 )
 @click.option(

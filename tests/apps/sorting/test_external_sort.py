@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import bsplib
 from bsplib.apps.sorting import external_sort, keycheck, keyfile
 from bsplib.apps.sorting.blocks import BlockTable, Pair, SplitLevel, levels
-from bsplib.apps.sorting.keys import block_of
+from bsplib.apps.sorting.keys import DISTRIBUTIONS, block_of
 from bsplib.apps.sorting.overlapped_io import make_buffers, stream
 from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
@@ -172,7 +172,7 @@ def test_random_keys_are_read_about_twice_a_merge(run_on, folder, backend):
     assert reports[0].levels == 1 + sum(range(2, 7))
 
 
-@pytest.mark.parametrize("distribution", external_sort.DISTRIBUTIONS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_no_keys_are_read_more_often_than_there_are_levels(run_on, folder, distribution):
     keys = block_of(16 * 40, 0, 1, distribution=distribution)
     reports = check(run_on("sim", 2), folder, keys, 40, 2)
@@ -496,8 +496,9 @@ class TestCommandLine:
         source.write_bytes(source.read_bytes()[:-1])
         result = invoke(source)
         assert result.exit_code == 1
-        assert "is incomplete: 5000 keys of dtype float64 end at byte 40128, and it has 40127" in (
-            result.output
+        assert (
+            "is not as long as its header says: 5000 keys of dtype float64 end at byte 40128, and it has 40127"
+            in (result.output)
         )
 
     def test_a_file_that_may_not_be_read_is_one_sentence(self, monkeypatch, source):
@@ -537,7 +538,7 @@ def written(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("distribution", external_sort.DISTRIBUTIONS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("dtype", ["float64", "str"])
 def test_keys_are_made_chunk_by_chunk(monkeypatch, tmp_path, distribution, dtype):
     monkeypatch.setattr(keycheck, "CHUNK", 100)

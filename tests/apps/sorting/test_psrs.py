@@ -8,9 +8,9 @@ from click.testing import CliRunner
 
 import bsplib
 from bsplib.apps.sorting import psrs
+from bsplib.apps.sorting.keycheck import balance
 from bsplib.apps.sorting.keys import DISTRIBUTIONS, all_keys
 from bsplib.apps.sorting.oversampling import regular_distance
-from bsplib.apps.sorting.sample_sort import balance
 from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import bsplib
 from bsplib.apps.sorting import sample_sort
+from bsplib.apps.sorting.keycheck import balance
 from bsplib.apps.sorting.keys import DISTRIBUTIONS, DTYPES
 from bsplib.apps.sorting.oversampling import sample_sizes, theoretical_oversampling
 from bsplib.profiler.costs import h_relation
@@ -103,19 +104,19 @@ class TestBalance:
         factor = theoretical_oversampling(size, nprocs)
         assert factor * nprocs**2 < size / 5  # the sample is no more than that
         blocks = run_sort(size, nprocs, distribution=distribution, oversampling="theory", **how)
-        assert sample_sort.balance(blocks) <= 1.1
+        assert balance(blocks) <= 1.1
 
     @pytest.mark.parametrize("backend", [pytest.param("shm", marks=pytest.mark.slow), "sim"])
     @pytest.mark.parametrize("distribution", ["equal", "few", "zipf", "adversarial"])
     def test_duplicates_are_divided_among_sixteen_processes(self, backend, distribution):
         how = {"distribution": distribution, "oversampling": 400}
         blocks = run_sort(2**18, 16, backend, **how)
-        assert sample_sort.balance(blocks) <= 1.1
+        assert balance(blocks) <= 1.1
 
     @pytest.mark.parametrize("nprocs", [2, 16])
     def test_equal_keys_of_a_few_processes_only_are_divided_among_all(self, nprocs):
         keys = np.append(np.zeros(30_000), np.arange(2000))
-        assert sample_sort.balance(run_sort(keys, nprocs, oversampling=400)) <= 1.1
+        assert balance(run_sort(keys, nprocs, oversampling=400)) <= 1.1
 
 
 class TestOversampling:
