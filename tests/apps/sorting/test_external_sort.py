@@ -496,10 +496,8 @@ class TestCommandLine:
         source.write_bytes(source.read_bytes()[:-1])
         result = invoke(source)
         assert result.exit_code == 1
-        assert (
-            "is not as long as its header says: 5000 keys of dtype float64 end at byte 40128, and it has 40127"
-            in (result.output)
-        )
+        assert "not as long as its header says: 5000 keys of dtype float64" in result.output
+        assert "end at byte 40128, and it has 40127" in result.output
 
     def test_a_file_that_may_not_be_read_is_one_sentence(self, monkeypatch, source):
         def refuse(path, _):  # the system would let root read it
