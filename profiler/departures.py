@@ -59,10 +59,10 @@ def thinned(found: Columns) -> Columns:
     and time.
     """
     farthest = np.argsort(-np.abs(over_s(found)), kind="stable")
-    looks = _cell(found["h"]), _cell(1e9 * found["comm_s"]), found["pattern"]
-    cells = np.stack(looks)[:, farthest]
-    _, first, same = np.unique(cells, axis=1, return_index=True, return_inverse=True)
-    count = np.bincount(same.ravel(), found["count"][farthest], len(first)).astype(np.int64)
+    looks = _cell(found["h"]) * _CELLS + _cell(1e9 * found["comm_s"])
+    cells = (looks * len(SIDES) + found["pattern"])[farthest]
+    _, first, same = np.unique(cells, return_index=True, return_inverse=True)
+    count = np.bincount(same, found["count"][farthest], len(first)).astype(np.int64)
     order = np.argsort(farthest[first])
     kept: Columns = found[farthest[first][order]]
     kept.fields["count"] = count[order]
@@ -150,6 +150,10 @@ def _of_window(window: RunWindow, sums: RunSums, prices: tuple[float, float, str
     found = Columns(dict(zip(_FIELDS, every, strict=True)), len(row))
     synced: Columns = found[np.flatnonzero(by.greatest(run.records["kind"] != Kind.END)[steps])]
     return synced
+
+
+_CELLS = 8 * 20
+"""Cells of a column of the grid: times of nearly 300 years, in nanoseconds, are in the last one."""
 
 
 def _cell(values: Floats) -> Ints:

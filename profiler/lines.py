@@ -21,15 +21,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import networkx
 import numpy as np
 
-from bsplib.profiler.costs import once
 from bsplib.profiler.kinds import LEAST_TOLD
+from bsplib.recording.chunk_ranges import RecordsOfSamples
 from bsplib.recording.records import Doing
+from bsplib.recording.tables import Columns
 from bsplib.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence, Set
-
-    from numpy.typing import NDArray
 
     from bsplib.profiler._arrays import Floats, Table
     from bsplib.profiler.callgraph import CallGraph, Node
@@ -108,44 +107,11 @@ class Line(NamedTuple):
     """What it took there, by itself."""
 
 
-def records_of_samples(run: Run) -> NDArray[np.intp]:
-    """Return the position of the record into which each sample of a run falls.
-
-    It is -1 after the last one. Of a run that was not sampled there are none.
-    """
-    nothing = np.zeros(0, np.intp)
-    return once(
-        run,
-        "records of samples",
-        lambda: nothing if run.samples is None else _records_of(run, run.samples),
-    )
-
-
 def seconds_of(samples: Table) -> Floats:
     """Return for how many seconds samples stand, by sample and part (``PARTS``)."""
     seconds = np.zeros((len(samples), len(PARTS)))
     seconds[np.arange(len(samples)), _PART_OF[samples["doing"]]] = samples["spent"] / 1e9
     return seconds
-
-
-def _records_of(run: Run, samples: Table) -> NDArray[np.intp]:
-    """Return for each sample the position of the first record of its process that ends later.
-
-    The superstep of a sub-group ends before the one around it, so that a sample there is its own.
-    """
-    record = np.full(len(samples), -1, np.intp)
-    left = {
-        pid: np.flatnonzero(samples["pid"] == pid) for pid in np.unique(samples["pid"]).tolist()
-    }
-    for first, rows in run.table("records").chunks(("pid", "end")):
-        for pid in np.unique(rows["pid"]).tolist():
-            mine = left.get(pid, record[:0])
-            at = np.flatnonzero(rows["pid"] == pid)
-            place = np.searchsorted(rows["end"][at], samples["time"][mine], side="right")
-            within = place < len(at)
-            record[mine[within]] = first + at[place[within]]
-            left[pid] = mine[~within]
-    return record
 
 
 def lines_of(run: Run) -> list[Line]:
@@ -283,14 +249,14 @@ def _by_centre(callgraph: CallGraph) -> dict[str, list[tuple[int, Floats]]]:
     run = callgraph.run
     if run.samples is None or not len(run.samples):
         return {}
-    record = records_of_samples(run)
+    record = RecordsOfSamples.of(run)
     leaves = [chain[-1] for chain in callgraph.origins]
     number = {leaf: position for position, leaf in enumerate(dict.fromkeys(leaves))}
     leaf_of = np.array([number[leaf] for leaf in leaves], np.int64)
-    inside = np.flatnonzero(record >= 0)
+    inside = np.flatnonzero(record.position >= 0)
     samples = run.samples[inside]
-    records = run.table("records").pick(record[inside].astype(np.int64), ("stack", "kind"))
-    leaf = leaf_of[callgraph.origin_of(records)]
+    ended = {"stack": record.stack[inside], "kind": record.kind[inside]}
+    leaf = leaf_of[callgraph.origin_of(Columns(ended, len(inside)))]
     keys, place = np.unique(leaf * len(run.stacks) + samples["stack"], return_inverse=True)
     sums = np.zeros((len(keys), run.nprocs, len(PARTS)))
     np.add.at(sums, (place, samples["pid"]), seconds_of(samples))

@@ -18,7 +18,7 @@ from bsplib.profiler._numbering import changes
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.costs import by_superstep, communication_ns, without_core_ns
 from bsplib.profiler.kinds import LEAST_TOLD, MOST
-from bsplib.profiler.lines import LinePlace, records_of_samples
+from bsplib.profiler.lines import LinePlace
 from bsplib.profiler.loss import (
     FEW,
     Loss,
@@ -42,6 +42,7 @@ from bsplib.profiler.survey import FEW_BYTES, survey
 from bsplib.profiler.system_time import faults_behind
 from bsplib.profiler.verdict import tell
 from bsplib.profiler.whatif import Replay
+from bsplib.recording.chunk_ranges import RecordsOfSamples
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ class LossRecords:
         ]
         self._mends = [(each, how) for each in self._observed for how in each.ways]
         self._samples = book.whole_run.samples
-        self._record = records_of_samples(book.whole_run).astype(np.int64)
+        self._record = RecordsOfSamples.of(book.whole_run).position
         self._replay = Replay(book.whole_run, len(self._mends))
         self.moved_ns = np.zeros(len(self._sums.origins))
         """For how long the booked windows moved bytes, by call stack."""

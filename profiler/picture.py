@@ -404,30 +404,29 @@ class _TimeSums:
         some = {layer: values for layer, values in amounts.items() if values.any()}
         if not some:
             return
-        edges, last = self.edges, len(self.edges) - 2
-        length = end - begin
+        edges, length = self.edges, end - begin
         begin, end = (np.clip(ns, edges[0], edges[-1]) for ns in (begin, end))
-        low = np.searchsorted(edges, begin, side="right") - 1
-        high = (np.searchsorted(edges, end, side="left") - 1).clip(min=low)
-        row, seen = pid // self._block, end > begin
-        inside = np.flatnonzero(seen & (low == high))
-        across = np.flatnonzero(seen & (low < high))
+        low, high = (self._columns(ns) for ns in (begin, end))
+        seen, is_inside = end > begin, low == high
+        inside, across = np.flatnonzero(seen & is_inside), np.flatnonzero(seen & ~is_inside)
+        row = pid // self._block
+        first, last = (side[across] * self._rows + row[across] for side in (low, high))
+        within = low[inside] * self._rows + row[inside]
         part = ((end - begin) / np.maximum(length, 1))[inside]
+        left = edges[low[across] + 1] - begin[across]
+        beyond = edges[high[across] + 1] - end[across]
+        cells, ends = np.concatenate([within, first, last]), np.append(first, last)
         for layer, values in some.items():
-            self._add(self._sums[layer], low[inside], row[inside], values[inside] * part)
             rate = values[across] / length[across]
-            for column, ns, sign in ((low, begin, 1), (high.clip(max=last), end, -1)):
-                at = column[across]
-                left = edges[at + 1] - ns[across]
-                self._add(self._sums[layer], at, row[across], sign * rate * left)
-                self._add(self._rates[layer], at, row[across], sign * rate)
+            amounts_there = np.concatenate([values[inside] * part, rate * left, -rate * beyond])
+            _add(self._sums[layer], cells, amounts_there)
+            _add(self._rates[layer], ends, np.append(rate, -rate))
 
-    def _add(self, sums: Floats, column: Ints, row: Ints, amounts: Floats) -> None:
-        if len(column):  # those of a window are in few of the columns
-            first, end = int(column.min()), int(column.max()) + 1
-            cells = (column - first) * self._rows + row
-            here = slice(first * self._rows, end * self._rows)
-            sums[here] += np.bincount(cells, amounts, here.stop - here.start)
+    def _columns(self, ns: Floats) -> Ints:
+        """Return in which columns moments are; the end of the last column is in it, too."""
+        begin, width = self.edges[0], self.edges[1] - self.edges[0]
+        columns: Ints = ((ns - begin) / width).astype(np.int64).clip(max=len(self.edges) - 2)
+        return columns
 
     def amounts(self) -> Floats:
         """Return what was added: shape ``(columns, layers, rows)``."""
@@ -438,6 +437,13 @@ class _TimeSums:
         after[np.abs(after) < 1e-9] = 0  # all that ended leaves a rounding error of its rate
         found: Floats = np.maximum(sums + after * widths, 0)
         return found
+
+
+def _add(sums: Floats, cells: Ints, amounts: Floats) -> None:
+    """Add amounts to cells; those of a window are in few of all cells."""
+    if len(cells):
+        first, end = int(cells.min()), int(cells.max()) + 1
+        sums[first:end] += np.bincount(cells - first, amounts, end - first)
 
 
 def _ended(account: Account) -> Ints:

@@ -22,8 +22,12 @@ from bsplib.profiler.costs import (
     h_relation,
     once,
 )
-from bsplib.profiler.lines import records_of_samples
-from bsplib.recording.chunk_ranges import ChunkRanges, opening_steps, root_steps
+from bsplib.recording.chunk_ranges import (
+    ChunkRanges,
+    RecordsOfSamples,
+    opening_steps,
+    root_steps,
+)
 from bsplib.recording.records import RECORD, TRAFFIC, Run, waits_among
 from bsplib.recording.tables import Columns, ahead, joined
 
@@ -130,7 +134,7 @@ def _samples_among(run: Run, kept: Bools) -> Table | None:
     """Return the samples that fall into the records that are kept."""
     if run.samples is None:
         return None
-    record = records_of_samples(run)
+    record = RecordsOfSamples.of(run).position
     samples: Table = run.samples[(record >= 0) & kept[record]]
     return samples
 

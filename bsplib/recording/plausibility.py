@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 from bsplib.backends.members import Members
 from bsplib.directions import Direction
 from bsplib.errors import TraceError
-from bsplib.recording.chunk_ranges import ChunkRanges, opening_steps, root_steps
+from bsplib.recording.chunk_ranges import (
+    ChunkRanges,
+    RecordsOfSamples,
+    opening_steps,
+    root_steps,
+)
 from bsplib.recording.records import (
     FROM_SYSTEM,
     MAX_NUMBER,
@@ -92,6 +97,7 @@ def check_records(run: Run) -> Columns:
     time, superstep = _Rising(run.nprocs, 0), _Supersteps(run)
     ranges, opened = ChunkRanges(run, "records"), opening_steps(run)
     faults, callers = ChunkRanges(run, "records", "faults"), [Columns({}, 0)]
+    sampled = RecordsOfSamples(run)
     for block in _blocks("record", run.table("records")):
         greatest = block.check_ranges(ends)
         columns = block.columns
@@ -103,8 +109,10 @@ def check_records(run: Run) -> Columns:
         ranges.add(root_steps(block.rows, opened))
         callers.append(Columns({name: columns[name] for name in ("group", "pid")}, len(block.rows)))
         faults.add(np.array([greatest[name] for name in PAGE_FAULTS]))
+        sampled.add(block.first, block.rows)
     ranges.close()
     faults.close()
+    sampled.close()
     return joined(callers[1:] or callers)
 
 

@@ -16,7 +16,8 @@ from bsplib.backends.members import as_members
 from bsplib.directions import Direction
 from bsplib.errors import TraceError
 from bsplib.recording import tables
-from bsplib.recording.packing import HEADER, MAGIC, chunk_of, zstd
+from bsplib.recording.chunk_ranges import RecordsOfSamples
+from bsplib.recording.packing import HEADER, MAGIC, StoredTable, chunk_of, zstd
 from bsplib.recording.records import (
     FROM_SYSTEM,
     MAX_STACK,
@@ -112,6 +113,23 @@ def rewrite(path, members, compression=zipfile.ZIP_STORED):
     with zipfile.ZipFile(path, "w", compression) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
+
+
+def test_the_records_of_samples_are_found_while_a_trace_is_checked(path, monkeypatch):
+    run = read_trace(path).runs[0]
+    monkeypatch.delattr(StoredTable, "read")
+    found = RecordsOfSamples.of(run)
+    monkeypatch.undo()
+    again = RecordsOfSamples.of(dataclasses.replace(run, records=run.records.copy()))
+    assert [each.tolist() for each in found] == [each.tolist() for each in again]
+    assert all(
+        run.records["pid"][record] == pid and run.records["end"][record] > time
+        for record, pid, time in zip(
+            found.position, run.samples["pid"], run.samples["time"], strict=True
+        )
+        if record >= 0
+    )
+    assert (found.position >= 0).any()
 
 
 def change_document(path, change):
