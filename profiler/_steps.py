@@ -72,7 +72,8 @@ class RootSteps:
         return np.maximum.accumulate(self._start)
 
     def _ended(self) -> Ints:
-        return np.maximum.accumulate(self._start + self._length)
+        ended = self._start + self._length
+        return np.maximum.accumulate(ended, out=ended)
 
     def during(self, low_ns: float, high_ns: float) -> tuple[int, int]:
         """Return a range of positions with all supersteps that ran between two moments."""
@@ -88,7 +89,10 @@ class RootSteps:
         begun, ended = self._begun(), self._ended()
         first = np.searchsorted(ended, edges[:-1], side="right").clip(max=self.count - 1)
         last = np.searchsorted(begun, edges[1:], side="left") - 1
-        places = np.interp(edges, np.append(begun, ended[-1:]), np.arange(self.count + 1))
+        at = (np.searchsorted(begun, edges, side="right") - 1).clip(min=0)
+        until = np.where(at + 1 < self.count, begun[(at + 1).clip(max=self.count - 1)], ended[-1])
+        over = ((edges - begun[at]) / np.maximum(until - begun[at], 1)).clip(0, 1)
+        places = np.where(edges < ended[-1], at + over, self.count)
         return first, np.maximum(first, last), places
 
     def longest(self, first: Ints, last: Ints) -> Ints:
