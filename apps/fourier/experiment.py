@@ -164,7 +164,7 @@ def tell(
             rows.append(
                 PredictedTransform(
                     p,
-                    min(max(each.times) for each in passages(read_trace(path).runs[-1])),
+                    min(max(each.amounts["time"]) for each in passages(read_trace(path).runs[-1])),
                     *(float(each[0]) for each in (predicted.times, predicted.low, predicted.high)),
                 )
             )

@@ -25,24 +25,14 @@ class Passage(NamedTuple):
     formula: str
     values: dict[str, float]
     """By name: what the program gives, and ``P``."""
-    entry: int
-    """How often the group had passed the block before in this run."""
-    pids: list[int]
-    """In the run; what follows is by process in this order."""
-    times: list[float]
-    """Seconds."""
-    supersteps: int
-    """Of the group, that ended inside."""
-    h: list[float]
-    """Bytes of the h-relations inside: the sum over the supersteps, those of sub-groups too, of
-    what the process sent or received, whichever is more."""
-    counted: dict[str, list[float]]
-    """By counter."""
+    amounts: dict[str, list[float]]
+    """By metric, one for each process: seconds as ``time``; as ``h`` the bytes of the h-relations
+    inside, which is the sum over the supersteps, those of sub-groups too, of what the process sent
+    or received, whichever is more; and what each counter counted."""
 
     def measurements(self) -> Iterator[Measurement]:
         """Yield the greatest time, h and count of a process."""
-        amounts = {"time": self.times, "h": self.h, **self.counted}
-        for metric, each in amounts.items():
+        for metric, each in self.amounts.items():
             yield Measurement(self.name, metric, self.values, max(each), self.formula)
 
 
@@ -52,13 +42,15 @@ def passages(run: Run) -> list[Passage]:
     Raises:
         TimingsError: what the trace says of them cannot be.
     """
-    together: dict[Any, list[tuple[Any, ...]]] = {}
+    found: dict[Any, Passage] = {}
     try:
-        for key, *of_process in _of_processes(run):
-            together.setdefault(key, []).append(tuple(of_process))
-        return [_passage(*each) for each in together.items()]
+        for key, values, amounts in _of_processes(run):
+            one = found.setdefault(key, Passage(*key[:2], values, {}))
+            for metric, amount in amounts.items():
+                one.amounts.setdefault(metric, []).append(amount)
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
         raise TimingsError(f"the trace says of its blocks what cannot be: {error!r}") from None
+    return [*found.values()]
 
 
 def _of_processes(run: Run) -> Iterator[tuple[Any, ...]]:
@@ -70,7 +62,7 @@ def _of_processes(run: Run) -> Iterator[tuple[Any, ...]]:
         blocks, passed = of_process["blocks"], of_process["passed"]
         moments = np.array([each[2:4] for each in passed], np.int64).reshape(-1, 2).T
         h = _h_inside(run, pid, *moments)
-        for (block, entry, began, ended, steps, values, counted), bytes_ in zip(
+        for (block, entry, began, ended, _, values, counted), bytes_ in zip(
             passed, h.tolist(), strict=True
         ):
             name, formula, members = blocks[block]
@@ -79,7 +71,7 @@ def _of_processes(run: Run) -> Iterator[tuple[Any, ...]]:
             if not all(math.isfinite(each) for each in (*values.values(), *counted.values())):
                 raise ValueError(values)
             key = name, formula, str(members), entry, tuple(sorted(values.items()))
-            yield key, pid, (ended - began) / 1e9, steps, bytes_, counted
+            yield key, values, {"time": (ended - began) / 1e9, "h": bytes_, **counted}
 
 
 def _h_inside(run: Run, pid: int, began: Any, ended: Any) -> Any:
@@ -90,15 +82,6 @@ def _h_inside(run: Run, pid: int, began: Any, ended: Any) -> Any:
     sums = np.append(0.0, np.cumsum(np.maximum(*h_relation(run))[mine]))
     first = np.searchsorted(records["arrive"][mine], began, side="left")
     return sums[np.searchsorted(records["end"][mine], ended, side="right")] - sums[first]
-
-
-def _passage(key: tuple[Any, ...], told: list[tuple[Any, ...]]) -> Passage:
-    name, formula, _, entry, values = key
-    pids, times, steps, h, counted = map(list, zip(*told, strict=True))
-    return Passage(
-        *(name, formula, dict(values), entry, pids, times, max(steps), h),
-        {each: [own[each] for own in counted] for each in counted[0]},
-    )
 
 
 def read_experiments(

@@ -57,7 +57,6 @@ def test_the_transform_is_measured_with_the_formula_of_the_paper(tmp_path):
     assert len(found) == 3
     assert {each.formula for each in found} == {FORMULA}
     assert found[0].values == {"N": 64, "P": 4}
-    assert found[0].supersteps == 1  # of the group of four; each half has its own
 
 
 @pytest.mark.lengthy
@@ -106,4 +105,3 @@ def test_the_comments_of_figure_5_measure_each_level_of_the_recursion():
     assert [each.values for each in found["G"]] == [{"size": 16, "P": 1}] * 4
     halves = {each.values["P"]: each.values["half"] for each in found["D"]}
     assert halves == {4: 32, 2: 16}
-    assert all(each.supersteps == 1 for each in found["D"])

@@ -277,8 +277,12 @@ def _of_experiments(folder: Path) -> Kind:
     path = folder / "sort.call.jsonl"
     rows = [
         Passage(
-            *("f", "f[0] + f[1]*N/P", {"N": size, "P": nprocs}, 0, [0, 1]),
-            *([1e-6 * size / nprocs, 5e-7 * size / nprocs], 3, [8, 16], {"cycles": [100, 200]}),
+            *("f", "f[0] + f[1]*N/P", {"N": size, "P": nprocs}),
+            {
+                "time": [1e-6 * size / nprocs, 5e-7 * size / nprocs],
+                "h": [8, 16],
+                "cycles": [100, 200],
+            },
         )
         for size in (64, 128)
         for nprocs in (1, 2)

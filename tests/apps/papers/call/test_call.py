@@ -135,7 +135,7 @@ def test_the_matrix_of_the_paper_has_a_block_with_three_constants():
     (found,) = session.run(matrix.__file__, ["16"], nprocs=2)
     assert found.formula == "A[0] + A[1]*N + A[2]*N**2"
     assert found.values == {"N": 16, "P": 2}
-    assert min(found.times) > 0
+    assert min(found.amounts["time"]) > 0
 
 
 # -- counters -----------------------------------------------------------------------------------
@@ -170,8 +170,8 @@ def test_counters_count_on_each_process_where_the_system_has_them(tmp_path):
     finally:
         counters.choose([])
     (found,) = passages(read_trace(tmp_path / "trace.bsp").runs[0])
-    assert len(found.counted["page-faults"]) == 2
-    assert all(faults > 0 for faults in found.counted["page-faults"])
+    assert len(found.amounts["page-faults"]) == 2
+    assert all(faults > 0 for faults in found.amounts["page-faults"])
 
 
 # -- the data file ------------------------------------------------------------------------------
