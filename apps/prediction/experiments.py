@@ -27,7 +27,7 @@ from bsplib.apps.prediction.memory import main as measure_memory
 from bsplib.apps.sorting import sample_sort
 from bsplib.apps.sorting.keys import block_of
 from bsplib.apps.sorting.order import merges
-from bsplib.profiler.models.undisturbed_time import between, undisturbed
+from bsplib.profiler.models.replay import measured as book
 from bsplib.profiler.timeline import Timeline
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
@@ -149,7 +149,7 @@ class MeasuredProgram:
 
 @dataclass(frozen=True)
 class Taken:
-    """The time of a run without disturbances."""
+    """The time of a run."""
 
     comp_s: float
     comm_s: float
@@ -186,7 +186,7 @@ class RunSetup:
         shapes: Sequence[Shape],
         advance: Callable[[], object] = lambda: None,
     ) -> list[Taken]:
-        """Run an experiment several times; return its times without disturbances.
+        """Run an experiment several times; return the times of the quickest runs.
 
         The shapes take turns, so that a disturbance of the computer affects all of them.
 
@@ -203,7 +203,8 @@ class RunSetup:
                 for shape, count, path in zip(shapes, counts, paths, strict=True):
                     self._run(measured, experiment.name, shape, count, profile=path)
                     advance()
-            return [_taken(read_trace(path).runs) for path in paths]
+            taken = [map(_taken, read_trace(path).runs) for path in paths]
+            return [min(each, key=lambda one: one.total_s) for each in taken]
 
     def _run(
         self, main: Callable[..., Any], name: str, shape: Shape, *args: Any, **options: Any
@@ -220,13 +221,16 @@ class RunSetup:
         )
 
 
-def _taken(runs: Sequence[Run]) -> Taken:
-    """Return the time between the last syncs of :func:`measured`, without disturbances."""
-    first, last = _own_syncs(runs[0])[-2:]
-    quickest = undisturbed(runs, free=[last])
-    chosen = between(quickest.timeline, first, last)
-    booking = quickest.booking
-    return Taken(float(booking.comp_s[chosen].sum()), float(booking.comm_s[chosen].sum()))
+def _taken(run: Run) -> Taken:
+    """Return the time between the last syncs of :func:`measured`; the last one does not count."""
+    timeline = Timeline(run)
+    first, last = _own_syncs(timeline)[-2:]
+    booking, step = book(timeline), timeline.step
+    comp_s, comm_s = booking.comp_s[timeline.position], booking.comm_s[timeline.position]
+    return Taken(
+        float(comp_s[(step > first) & (step <= last)].sum()),
+        float(comm_s[(step > first) & (step < last)].sum()),
+    )
 
 
 def measured(bsp: bsplib.Group, name: str, shape: Shape, warm_ups: int) -> None:
@@ -255,9 +259,9 @@ def _warm_ups(bsp: bsplib.Group, name: str, shape: Shape) -> int:
     return min(max(int(_WARM_UP_S / least), _LEAST_WARM_UPS), _MOST_WARM_UPS)
 
 
-def _own_syncs(run: Run) -> list[int]:
+def _own_syncs(timeline: Timeline) -> list[int]:
     """Return the positions of the steps that ended with a sync of :func:`measured` itself."""
-    records = run.records
+    run, records = timeline.run, timeline.run.records
     own = [
         stack[-1].function == measured.__qualname__ and stack[-1].file == __file__
         for stack in run.stacks
@@ -267,7 +271,7 @@ def _own_syncs(run: Run) -> list[int]:
     supersteps = set(records["superstep"][ended].tolist())
     return [
         number
-        for number, step in enumerate(Timeline(run).steps)
+        for number, step in enumerate(timeline.steps)
         if step.group == 0 and step.superstep in supersteps
     ]
 
