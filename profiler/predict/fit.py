@@ -59,8 +59,6 @@ _PER_DOUBLING = 3.0
 number to which the bands are calibrated, on published, measured and simulated tables."""
 _MOST_PER_DOUBLING = 0.25
 """By how much it grows at most: what more noise hides is in the hull of the rivals."""
-_BREAK_NOISE = 0.05
-"""A formula of the user that leaves less noise has no break."""
 _BREAK = 6.0
 """By what score a formula of the user with a break has to be better."""
 _BEGINS = 4.0
@@ -359,8 +357,6 @@ def fit_formula(
             f"and there are {len(times)}"
         )
     found = _finished(formula, values, times, negative=negative)
-    if divide is None and found.noise < _BREAK_NOISE:
-        return found
     quantities = [divide] if divide else _quantities(formula, processes)
     best, parts = found, [*formula.parts().values()]
     while len(best.coefficients) < len(times) - 1:
@@ -398,10 +394,7 @@ def _broken(
     number = max(int(name.rpartition("[")[2][:-1]) for name in formula.parameters) + 1
     stem = formula.parameters[0].rpartition("[")[0]
     for quantity in quantities:
-        try:
-            distinct = np.unique(column(quantity, values))
-        except FormulaError:
-            continue
+        distinct = np.unique(read_formula(f"f[0]*({quantity})").columns(values)[0])
         for place, part in itertools.product(distinct[1:-2], parts):
             begins = f"({part})*above({quantity}, {place:.12g})"
             if begins not in formula.text and fitted.breaks in ((), _breaks(begins)):
@@ -411,6 +404,8 @@ def _broken(
 def _doubted(plain: Fit, best: Fit, values: Values, times: Vector, processes: str | None) -> Fit:
     """Return a fit of the user's formula: as it is with a doubt if other terms fit far better.
 
+    These leave at most half of the errors: fewer terms alone are no reason to doubt a formula.
+
     Args:
         plain: the formula as it is.
         best: the same, perhaps with terms that begin at a break.
@@ -419,7 +414,8 @@ def _doubted(plain: Fit, best: Fit, values: Values, times: Vector, processes: st
         processes: the variable that is the number of processes, if one is.
     """
     other = choose(values, times, processes)
-    if _score(other, len(times)) + _BREAK > _score(best, len(times)) or other.breaks:
+    is_better = _score(other, len(times)) + _BREAK <= _score(best, len(times))
+    if not is_better or other.breaks or other.misfit > plain.misfit / 2:
         return best
     doubt = (
         f"it leaves errors of {plain.misfit:.1%}, and {other.formula.text} only {other.misfit:.1%}"

@@ -156,6 +156,15 @@ def test_a_wrong_formula_is_doubted_and_better_terms_are_named():
     assert model.as_json()["doubt"] == model.fit.doubt
 
 
+def test_a_formula_that_leaves_about_as_small_errors_is_not_doubted():
+    """Also where it has more terms than are needed."""
+    noise = np.exp(np.random.default_rng(6).normal(0, 0.1, len(GRID)))
+    noisy = Timings.of(table().values, table().times * noise)
+    model = fit_timings(noisy, "f[0] + f[1]*P + f[2]*N + f[3]*N/P + f[4]*P**2 + f[5]*sqrt(N)")
+    assert 0.05 < model.fit.misfit < 0.15
+    assert not model.fit.doubt
+
+
 def test_a_break_is_found_without_a_formula():
     size = 2.0 ** np.arange(8, 22)
     times = 1e-9 * size * np.where(size > 2**15, 3, 1)
@@ -287,6 +296,10 @@ def test_a_damaged_fit_is_refused_in_a_sentence(csv_file, tmp_path, damage):
         ),
         (["--time", "t", "--by", "M"], "has no column 'M'; it has N, P, t"),
         (["--time", "t", "--formula", "f[0]*M"], "M has no value"),
+        (
+            ["--time", "t", "--formula", "f[0]*N", "--divide", "M"],
+            "M has no value; the variables are N, P",
+        ),
         (["--time", "t", "--at", "N"], "'N' is no value of a variable: write it as N=2^20"),
         (["--time", "t", "--at", "N=1e300^9"], "is too large a number"),
         (["--time", "t", "--formula", "f[0]*N", "--at", "P=3"], "a prediction needs a value of N"),
