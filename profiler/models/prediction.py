@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,23 +38,6 @@ class TimeParts:
         """The sum of the parts."""
         return self.comp_s + self.comm_s + self.sync_s + self.waiting_s + self.recording_s
 
-    @property
-    def busy_s(self) -> float:
-        """Computation, and waiting for a core during it."""
-        return self.comp_s + self.waiting_s
-
-    @property
-    def exchange_s(self) -> float:
-        """Communication and synchronisation."""
-        return self.comm_s + self.sync_s
-
-
-class PartErrors(NamedTuple):
-    """100 (measured - predicted) / measured, by part."""
-
-    computation: float | None
-    communication: float | None
-
 
 @dataclass(frozen=True)
 class Prediction:
@@ -77,25 +60,6 @@ class Prediction:
             return self.prices.ratio != 1
         return not is_of(machine, run) or self.prices.ratio != ratio_of_host(machine, run)
 
-    def part_errors(self, model: str) -> PartErrors:
-        """Return the errors of computation and of communication, with synchronisation.
-
-        Waiting for a core counts as computation: a Machine whose processes share cores says
-        how long a computation takes there.
-
-        Args:
-            model: name of the model.
-
-        Returns:
-            The errors as of :meth:`error_percent`, each None under the same conditions.
-        """
-        took, found = self.totals[MEASURED], self.totals[model]
-        pairs = (took.busy_s, found.comp_s), (took.exchange_s, found.exchange_s)
-        return PartErrors(*(self._percent(*pair) for pair in pairs))
-
-    def _percent(self, took_s: float, found_s: float) -> float | None:
-        return None if self.is_elsewhere or not took_s else 100 * (took_s - found_s) / took_s
-
     def error_percent(self, model: str) -> float | None:
         """Return 100 (measured - predicted) / measured.
 
@@ -105,34 +69,25 @@ class Prediction:
 
         Source: Roda et al. 1999, equation 18.
         """
-        return self._percent(self.totals[MEASURED].total_s, self.totals[model].total_s)
+        took_s, found_s = self.totals[MEASURED].total_s, self.totals[model].total_s
+        return None if self.is_elsewhere or not took_s else 100 * (took_s - found_s) / took_s
 
 
-def predict(
-    run: Run,
-    prices: ReplayPrices,
-    models: Iterable[str] = MODELS,
-    *,
-    progress: Callable[[], object] = lambda: None,
-) -> Prediction:
+def predict(run: Run, prices: ReplayPrices, models: Iterable[str] = MODELS) -> Prediction:
     """Replay a run under models.
 
     Args:
         run: a run, as ``bsplib.recording.trace.read_trace`` returns it.
         prices: the figures of the Machine.
         models: names of models, from ``MODELS``.
-        progress: is called when the timeline is ready, and after each model.
 
     Raises:
         ValueError: there is no such model.
         UsageError: the Machine lacks a figure.
     """
     timeline = Timeline(run)
-    progress()
     bookings = {MEASURED: measured(timeline)}
-    for model in models:
-        bookings[model] = replay(timeline, model, prices)
-        progress()
+    bookings |= {model: replay(timeline, model, prices) for model in models}
     callgraph = build(run)
     origin, count = callgraph.origin_of_records(), len(callgraph.origins)
     totals, nodes = {}, {}

@@ -5,45 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
-from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
 from bsplib.console import Console
 from bsplib.profiler import format as fmt
-from bsplib.profiler.models.prediction import MEASURED, Prediction, TimeParts, predict
-from bsplib.profiler.models.replay import MODELS
+from bsplib.profiler.models.prediction import MEASURED, Prediction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bsplib.profiler.prices import ReplayPrices
-    from bsplib.recording.records import Run
-
-_PARTS = ("computation", "communication", "synchronisation")
-_PARTS_WITH_ERRORS = (
-    *("computation", "communication and\nsynchronisation", "synchronisation\nalone"),
-    "error",
-)
-
-
-def predict_all(
-    chosen: Sequence[tuple[Run, ReplayPrices]], models: Sequence[str] = MODELS
-) -> list[Prediction]:
-    """Replay runs under models, with a progress bar on standard error.
-
-    Raises:
-        ValueError: there is no such model.
-        UsageError: a Machine lacks a figure.
-    """
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task("replaying", total=len(chosen) * (1 + len(models)))
-        return [
-            predict(run, prices, models, progress=lambda: progress.advance(bar))
-            for run, prices in chosen
-        ]
+    from collections.abc import Iterable
 
 
 def print_predictions(
@@ -60,8 +30,7 @@ def print_predictions(
     for position, prediction in enumerate(predictions):
         console.print(_title(position if number is None else number, prediction), soft_wrap=True)
         if waiting := fmt.waiting(prediction.callgraph.run):
-            part = "total only" if prediction.is_elsewhere else "computation"
-            console.print(Text(f"{waiting} (part of the measured {part})"), soft_wrap=True)
+            console.print(Text(f"{waiting} (part of the measured computation)"), soft_wrap=True)
         console.print(_totals(prediction))
         console.print(_nodes(prediction))
 
@@ -96,37 +65,23 @@ def _title(position: int, prediction: Prediction) -> Text:
 def _totals(prediction: Prediction) -> Table:
     """Return a table with one row for each model: its total, the parts, and its error if any.
 
-    Errors are of computation and of communication with synchronisation, so these are shown then:
-    the measured computation has the time that it waited for a core.
+    The measured computation has the time that it waited for a core, and the measured
+    communication the synchronisation.
     """
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("model")
-    for title in ("total", *(_PARTS if prediction.is_elsewhere else _PARTS_WITH_ERRORS)):
+    titles = ("total", "computation", "communication", "synchronisation")
+    for title in (*titles, *([] if prediction.is_elsewhere else ["error"])):
         table.add_column(title, justify="right")
     for name, parts in prediction.totals.items():
-        cells = _texts(name, parts)
-        if not prediction.is_elsewhere:
-            cells[1:3] = fmt.seconds(parts.busy_s), fmt.seconds(parts.exchange_s)
-        if name != MEASURED and not prediction.is_elsewhere:
-            comp, comm = prediction.part_errors(name)
-            cells[1:3] = _with_error(cells[1], comp), _with_error(cells[2], comm)
-            cells.append(_error(prediction.error_percent(name)))
-        table.add_row(name, *cells)
+        cells = [parts.total_s, parts.comp_s + parts.waiting_s, parts.comm_s, parts.sync_s]
+        texts = [*map(fmt.seconds, cells)]
+        if name == MEASURED:
+            texts[-1] = ""
+        elif (error := prediction.error_percent(name)) is not None:
+            texts.append(f"{error:.1f}%")
+        table.add_row(name, *texts)
     return table
-
-
-def _error(error: float | None) -> str:
-    return "" if error is None else f"{error:.1f}%"
-
-
-def _with_error(text: str, error: float | None) -> str:
-    return text if error is None else f"{text} ({error:.1f}%)"
-
-
-def _texts(name: str, parts: TimeParts) -> list[str]:
-    """Return a total and its parts; the measured time has no separate synchronisation."""
-    texts = [fmt.seconds(value) for value in (parts.total_s, parts.comp_s, parts.comm_s)]
-    return [*texts, "" if name == MEASURED else fmt.seconds(parts.sync_s)]
 
 
 def _nodes(prediction: Prediction) -> Table:

@@ -105,23 +105,9 @@ def test_processes_that_share_cores_take_turns(script):
     prediction = predict(run, prices)
     assert not prediction.is_elsewhere
     assert prediction.totals["BSP"].comp_s == pytest.approx(1500e-9)
-    assert prediction.part_errors("BSP").computation == pytest.approx(0, abs=1e-6)
 
 
-def test_errors_are_told_by_part_on_the_machine_of_the_host(script):
-    run = recorded(script)
-    prediction = predict(run, choose_prices(run, PROBED))
-    assert not prediction.is_elsewhere
-    took, found = prediction.totals["measured"], prediction.totals["BSP"]
-    errors = prediction.part_errors("BSP")
-    assert errors.computation == pytest.approx(100 * (took.comp_s - found.comp_s) / took.comp_s)
-    expected = 100 * (took.exchange_s - found.exchange_s) / took.exchange_s
-    assert errors.communication == pytest.approx(expected)
-    elsewhere = predict(run, choose_prices(run, PROBED, speed="2x"))
-    assert elsewhere.part_errors("BSP") == (None, None)
-
-
-def test_each_error_is_that_of_the_numbers_in_its_column(script):
+def test_the_error_is_that_of_the_totals_in_the_table(script):
     """Also where processes share cores, and where synchronisation is a part of the prediction."""
     program = script(3)
     program.step("main", w=[1500] * 3, cpu=[1000] * 3, puts=[(0, 1, 100)], waits=[0, 70, 70])
@@ -130,14 +116,14 @@ def test_each_error_is_that_of_the_numbers_in_its_column(script):
     run = program.run(meta=known)
     file = io.StringIO()
     prediction = predict(run, choose_prices(run), ("BSP",))
+    assert not prediction.is_elsewhere
     print_predictions([prediction], console=Console(width=120, file=file))
     text, took, found = file.getvalue(), *prediction.totals.values()
     assert took.waiting_s
-    errors = prediction.part_errors("BSP")
-    for value, other, error in (
-        (took.busy_s, found.comp_s, errors.computation),
-        (took.exchange_s, found.exchange_s, errors.communication),
-    ):
-        assert error == pytest.approx(100 * (value - other) / value)
-        assert fmt.seconds(value) in text
-        assert f"{fmt.seconds(other)} ({error:.1f}%)" in text
+    assert fmt.seconds(took.comp_s + took.waiting_s) in text
+    assert fmt.seconds(found.comp_s) in text
+    error = 100 * (took.total_s - found.total_s) / took.total_s
+    assert prediction.error_percent("BSP") == pytest.approx(error)
+    assert f"{error:.1f}%" in text
+    elsewhere = predict(run, choose_prices(run, PROBED, speed="2x"), ("BSP",))
+    assert elsewhere.error_percent("BSP") is None

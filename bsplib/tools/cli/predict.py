@@ -266,11 +266,11 @@ def _replay(
         for run in runs:
             print_machines(run, machines, speed, most=top or None, library=library)
         return
-    from bsplib.profiler.models.replay import MODELS  # noqa: PLC0415  # imported late
-    from bsplib.profiler.models.report import predict_all, print_predictions  # noqa: PLC0415
+    from bsplib.profiler.models.prediction import MODELS, predict  # noqa: PLC0415  # imported late
+    from bsplib.profiler.models.report import print_predictions  # noqa: PLC0415
     from bsplib.profiler.prices import choose_prices  # noqa: PLC0415
 
     there = next(iter(machines.values()), None)
     chosen = [(run, choose_prices(run, there, speed=speed, pattern=pattern)) for run in runs]
     wanted = [name for name in MODELS if not models or name.lower().rstrip("*") in models]
-    print_predictions(predict_all(chosen, wanted), number=position)
+    print_predictions([predict(*each, wanted) for each in chosen], number=position)
