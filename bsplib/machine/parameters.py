@@ -316,10 +316,21 @@ def _made(kind: type[_Kind], values: object, where: str, checks: Mapping[str, _C
     return kind(**found)
 
 
-def _table(what: str, value: object) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{what} is {value!r}; it has to be a table")  # noqa: TRY004  # as all here
-    return dict(value)
+def _typed(kind: type | tuple[type, ...], words: str) -> _Check:
+    """Return a check of the type of a value."""
+
+    def check(what: str, value: Any) -> Any:
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ValueError(f"{what} is {value!r}; it has to be {words}")  # noqa: TRY004  # as all
+        return value
+
+    return check
+
+
+_table = _typed(Mapping, "a table")
+_list = _typed((list, tuple), "a list")
+_text = _typed(str, "a text")
+_real = _typed((int, float), "a number")
 
 
 def _tables(what: str, value: object, names: Sequence[str], check: _Check) -> dict[str, Any]:
@@ -330,18 +341,6 @@ def _tables(what: str, value: object, names: Sequence[str], check: _Check) -> di
     return {name: check(name, each) for name, each in found.items()}
 
 
-def _list(what: str, value: object) -> Sequence[Any]:
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise ValueError(f"{what} is {value!r}; it has to be a list")  # noqa: TRY004  # as all here
-    return value
-
-
-def _text(what: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{what} is {value!r}; it has to be a text")  # noqa: TRY004  # as all here
-    return value
-
-
 def _whole(what: str, value: object, most: int = 2**31) -> int:
     if type(value) is not int or not 1 <= value <= most:
         raise ValueError(f"{what} is {value!r}; it has to be a whole number from 1 to {most}")
@@ -349,10 +348,8 @@ def _whole(what: str, value: object, most: int = 2**31) -> int:
 
 
 def _number(what: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{what} is {value!r}; it has to be a number")  # noqa: TRY004  # as all here
     try:
-        return float(value)
+        return float(_real(what, value))
     except OverflowError:
         raise ValueError(f"{what} is {reprlib.repr(value)}, which is beyond all floats") from None
 
