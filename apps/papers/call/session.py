@@ -11,14 +11,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rich.text import Text
+
 from bsplib.apps.papers.call import comments, counters
+from bsplib.console import Console
 from bsplib.errors import UsageError
 from bsplib.experiments.grid import Number, filled
 from bsplib.profiler.predict.experiments import Passage, passages
 from bsplib.profiler.predict.files import read_lines, timings_of
+from bsplib.profiler.predict.show_times import show
 from bsplib.profiler.predict.times import fit_timings
 from bsplib.recording.trace import read_trace
 from bsplib.running.options import overriding
+from bsplib.visible import visible
 
 
 def run(
@@ -81,10 +86,10 @@ def _prepare(counted: Sequence[str], *, afresh: bool = True) -> None:
     counters.choose(counted)
 
 
-def fitted(
+def print_fits(
     paths: Sequence[Path], points: Sequence[Mapping[str, float]], time: str, formula: str | None
-) -> str:
-    """Fit the formula of each block to data files, and return the results as text.
+) -> None:
+    """Fit the formula of each block to data files, and print the results.
 
     Args:
         paths: the data files.
@@ -97,14 +102,9 @@ def fitted(
 
     Source: Gonzalez et al., section 3: the analyser llac.
     """
-    texts, source = [], ", ".join(map(str, paths))
+    console, source = Console(), ", ".join(map(str, paths))
     lines = [line for path in paths for line in read_lines(path)]
     for name in dict.fromkeys(line.region for line in lines):
-        table = timings_of(lines, source, time, region=name, formula=formula)
-        model = fit_timings(table)
-        told = [f"experiment {name}", str(model)]
-        for point in points:
-            at = ", ".join(f"{name} = {value:g}" for name, value in point.items())
-            told.append(f"at {at}: {model.predict(**point)}")
-        texts.append("\n".join(told))
-    return "\n\n".join(texts)
+        model = fit_timings(timings_of(lines, source, time, region=name, formula=formula))
+        console.print(Text(f"experiment {visible(name)}"))
+        show(model, console, [model.predict(point) for point in points])

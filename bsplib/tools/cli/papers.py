@@ -19,7 +19,7 @@ from bsplib.running.failures import show_error
 from bsplib.tools.cli import Listing
 from bsplib.tools.cli.options import backend_option, machine_option, option, values
 from bsplib.tools.cli.run import enter, put_first
-from bsplib.visible import as_command, visible_lines
+from bsplib.visible import as_command
 
 
 @click.group("papers", cls=Listing, invoke_without_command=True)
@@ -103,7 +103,7 @@ def call(  # noqa: PLR0913, PLR0917  # each is an option
 
     if datafile.DATA.is_at(file):
         paths = [Path(each) for each in (file, *rest)]
-        click.echo(visible_lines(session.fitted(paths, at, time, formula)))
+        session.print_fits(paths, at, time, formula)
         return
     target = (out or Path(f"{Path(file).stem}.call.jsonl")).absolute()
     counts: tuple[int | None, ...] = read_counts("--nprocs", procs) if procs else (None,)
