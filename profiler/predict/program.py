@@ -348,16 +348,10 @@ class _Learner:
             return Learned(laws) if laws else self._unknown(counts, counts > 0)
         some = passed > 0
         part = {each: column[some] for each, column in self._values.items()}
-        others = part[PROCESSES] - 1
         each = counts[some] / passed[some]
         laws = laws_of(part, each, inside=inside)
         if laws and (known or laws[0].terms == 1):
             return Learned(laws, times=steps)
-        laws = laws_of(part, each / others) if others.all() else ()
-        if laws and (known or laws[0].terms == 1):
-            return Learned(
-                tuple(law._replace(text=f"({law.text})*(p - 1)") for law in laws), times=steps
-            )
         if known and (laws := laws_of(self._values, counts)):
             return Learned(laws)
         fitted = self._unknown(counts / np.maximum(passed, 1), some & (counts > 0))
