@@ -397,9 +397,6 @@ class _Learner:
         """Return the fit of the computation, or of that in each superstep where it fits better."""
         counts = self._values[PROCESSES].astype(int).tolist()
         seconds = np.array([self._worked_s(*each) for each in zip(rows, counts, strict=True)])
-        if seconds.max(initial=0.0) <= self._least_s / 10:
-            parts = (f"{np.quantile(seconds, part):.6g}" for part in (0.5, 0, 1))
-            return Learned(tuple(Law(part, 0) for part in dict.fromkeys(parts)))
         some = passed & (seconds > self._least_s / 10)
         found = self._fitted(seconds, some)
         if not some[passed].all():
