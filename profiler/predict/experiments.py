@@ -45,7 +45,7 @@ def passages(run: Run) -> list[Passage]:
     found: dict[Any, Passage] = {}
     try:
         for key, values, amounts in _of_processes(run):
-            one = found.setdefault(key, Passage(*key[:2], values, {}))
+            one = found.setdefault(key, Passage(key[0], key[1], values, {}))
             for metric, amount in amounts.items():
                 one.amounts.setdefault(metric, []).append(amount)
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:

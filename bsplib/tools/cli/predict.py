@@ -266,7 +266,8 @@ def _replay(
         for run in runs:
             print_machines(run, machines, speed, most=top or None, library=library)
         return
-    from bsplib.profiler.models.prediction import MODELS, predict  # noqa: PLC0415  # imported late
+    from bsplib.profiler.models.prediction import predict  # noqa: PLC0415  # imported late
+    from bsplib.profiler.models.replay import MODELS  # noqa: PLC0415  # as above
     from bsplib.profiler.models.report import print_predictions  # noqa: PLC0415
     from bsplib.profiler.prices import choose_prices  # noqa: PLC0415
 
