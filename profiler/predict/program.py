@@ -399,7 +399,7 @@ class _Learner:
         seconds = np.array([self._worked_s(*each) for each in zip(rows, counts, strict=True)])
         some = passed & (seconds > self._least_s / 10)
         found = self._fitted(seconds, some)
-        if not some[passed].all():
+        if some.any() and not some[passed].all():
             return replace(found, times=self._whether(passed, some))
         counts = np.array([row.supersteps for row in rows])
         if steps.laws and found.fit is not None and np.ptp(counts[some]) > 0 and counts[some].all():
