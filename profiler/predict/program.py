@@ -368,7 +368,7 @@ class _Learner:
         return replace(found, fit=replace(found.fit, few=frozenset(found.fit.measured)))
 
     def _fitted(self, counts: Vector, some: NDArray[np.bool_]) -> Learned:
-        """Return the fit of what has no law; equal values of other runs do not count twice."""
+        """Return the fit of what has no law, in the variables on which it depends."""
         if not some.any():
             return Learned((Law("0", 0),))
         if np.ptp(counts[some]) == 0:
@@ -377,10 +377,7 @@ class _Learner:
             return Learned(tuple(Law(each, 0) for each in texts))
         part = {name: column[some] for name, column in self._values.items()}
         used = depends_on(part, counts[some])
-        rows = np.stack([*(part[name] for name in used), counts[some]])
-        kept = np.unique(rows, axis=1, return_index=True)[1]
-        part = {name: part[name][kept] for name in used}
-        return Learned(fit=choose(part, counts[some][kept], PROCESSES))
+        return Learned(fit=choose({name: part[name] for name in used}, counts[some], PROCESSES))
 
     def _from_there_on(self, text: str, some: NDArray[np.bool_]) -> Iterator[str]:
         """Yield laws that grow with a variable of which one value alone has something."""
