@@ -14,6 +14,7 @@ from bsplib.console import Console
 from bsplib.errors import UsageError
 from bsplib.experiments.formula import FormulaError
 from bsplib.profiler.predict.observed import Chain
+from bsplib.profiler.predict.planning import number
 from bsplib.profiler.predict.program import (
     BoundedValue,
     ChainModel,
@@ -165,9 +166,8 @@ def point_of(model: ProgramModel, given: Mapping[str, float]) -> Point:
     point = {}
     for name, measured in model.measured.items():
         if name not in given and len(set(measured)) > 1:
-            raise UsageError(
-                f"predict: {name} has no value; give one as in --at {name}={2 * max(measured):g}"
-            )
+            twice = number(2 * max(measured))
+            raise UsageError(f"predict: {name} has no value; give one as in --at {name}={twice}")
         point[name] = float(given.get(name, measured[0]))
     if point[PROCESSES] < 1 or point[PROCESSES] % 1:
         raise UsageError(

@@ -56,7 +56,7 @@ def sentences(name: str, found: Sequence[Move]) -> Iterator[str]:
                 f"max/avg {each.first:.2f} to {each.last:.2f}"
             )
     if not found:
-        yield f"no cost centre clearly changes as {name} grows"
+        yield f"no cost centre steadily rises or falls as {name} grows"
 
 
 def moving(found: Sequence[Move], metric: str) -> Centre | None:

@@ -335,6 +335,9 @@ def test_a_point_at_which_a_law_has_no_value_is_refused_in_a_sentence(recorded):
         predict_run(odd, 2, {"n": 0})
     with pytest.raises(bsplib.UsageError, match=r"^predict: p is 0; it has to be a whole number"):
         predict_run(model, 0, {"n": 128})
+    large = replace(model, measured={"n": (2.0**21, 2.0**22), "p": (2.0, 4.0)})
+    with pytest.raises(bsplib.UsageError, match=r"n has no value; give one as in --at n=2\^23$"):
+        predict_run(large, 2)
 
 
 @pytest.mark.lengthy

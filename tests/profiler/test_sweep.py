@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bsplib.machine import load_machine
 from bsplib.profiler.sweep.points import Costs, Point, Sweep
-from bsplib.profiler.sweep.show import conclusion
+from bsplib.profiler.sweep.show import conclusion, sentences
 from bsplib.profiler.sweep.verdict import NEAR, judge, moves, rise
 from bsplib.recording.trace import read_trace
 from tests.commands import run_bsp
@@ -144,7 +144,7 @@ def test_seeds_are_given_where_the_program_takes_one_and_ties_are_called_ties(he
     )
     out = sweep("--set", "block=1:3", "program.py")
     assert len(list(Path("program.sweep").iterdir())) == 15
-    assert "no cost centre clearly changes as block grows" in out
+    assert "no cost centre steadily rises or falls as block grows" in out
     assert "No block is best: the times of all overlap with those of block = 1" in out
 
 
@@ -168,7 +168,10 @@ def test_the_same_command_goes_on_where_it_was(here):
         (["--set", "grain=1:2", "none.py"], "'none.py' does not exist"),
         (["--set", "grain=1:2", "--plot", "x.doc", "program.py"], "no suffix of a known format"),
         (["--set", "n=1:2", "twice.py"], "twice.py made 2 runs; a script that is swept makes one"),
-        (["program.py"], "Missing option '--set'"),
+        (
+            ["program.py", "--set", "grain=1:2"],
+            "there is no --set before program.py; write bsp sweep --set s=1:64:x2 program.py",
+        ),
     ],
 )
 def test_what_cannot_be_swept_is_one_sentence(here, words, sentence):
@@ -250,6 +253,11 @@ def test_a_trend_needs_most_pairs():
     assert rise([1, 2, 3, 4, 5, 6]) == pytest.approx(4)
     assert rise([3, 1, 2, 3, 1, 2]) == 0
     assert rise([1]) == 0
+
+
+def test_of_a_time_that_falls_and_rises_it_is_not_said_that_it_does_not_change():
+    series = [{"a": Costs(seconds, 100, 100)} for seconds in (20, 15, 13, 12, 13, 14, 16)]
+    assert [*sentences("s", moves(series))] == ["no cost centre steadily rises or falls as s grows"]
 
 
 def test_what_changes_little_does_not_move():

@@ -51,7 +51,6 @@ _REPEATS = 3
     "--set",
     "settings",
     multiple=True,
-    required=True,
     metavar="NAME=VALUES",
     help="Values: 1,2,5, or A:B (all integers), A:B:+K or A:B:xK. NAME is nprocs, {NAME} in "
     "ARGUMENTS, an option --NAME of SCRIPT, or a parameter of main.",
@@ -119,6 +118,9 @@ def command(  # noqa: PLR0913  # each is an option
     from bsplib.profiler.sweep.points import Sweep, point_of  # noqa: PLC0415
     from bsplib.profiler.sweep.show import print_sweep  # noqa: PLC0415
 
+    if not settings:
+        example = as_command("bsp", "sweep", "--set", "s=1:64:x2", script)
+        raise UsageError(f"sweep: there is no --set before {script}; write {example}")
     if plot is not None:
         plotting.check_target(plot, force=force)
     known = dict(map(read_setting, settings))
