@@ -136,10 +136,12 @@ class SumsByKey:
         # Those of one process after another are summed up ten times as fast.
         begins = starts(place) if (place[1:] >= place[:-1]).all() else None
         for total, values in zip(sums, rows, strict=True):
+            if not values.any():
+                continue
             if begins is None:
                 total[:] = np.bincount(place, values, len(found))
-            elif values.any():
-                np.add.reduceat(values, begins, dtype=np.float64, out=total)
+            else:
+                total[:] = np.add.reduceat(values, begins)
         keys = np.append(self.keys, found)
         order = np.argsort(keys, kind="stable")
         begins = starts(keys[order])

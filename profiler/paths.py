@@ -162,21 +162,25 @@ class Paths:
         )
         self._pid = records["pid"].astype(np.int64)
         old = before[halo:]
-        after = [np.where(old < 0, 0, ns[old]) if ns.any() else ns[halo:] for ns in _after(account)]
+        after = [
+            np.where(old < 0, 0, ns.take(old)) if ns.any() else ns[halo:] for ns in _after(account)
+        ]
         strands: list[Numbers] = [*_own(account), *after, self._started_later()]
         target, cut = self._targets()
         self._target, self._cut = target, cut
-        known, pid = old >= halo, self._pid[halo:]
+        pid, new = self._pid[halo:], np.flatnonzero(old < halo)
+        parent, cuts = target.take(old), cut.take(old, axis=0)
+        parent[new], cuts[new] = tail.tip[pid[new]], tail.cut[pid[new]]
         position = np.append(account.window.before, account.position)
         rank, lead_rank = ranks(run, int(tail.nodes.rank.max()) + 1)
         fresh = Nodes(
             pid,
             rank[halo:],
-            np.where(known, target[old], tail.tip[pid]),
-            np.stack([origin[halo:], origin[old]], axis=1),
-            np.stack([position[halo:], position[old]], axis=1),
+            parent,
+            np.stack([origin[halo:], origin.take(old)], axis=1),
+            np.stack([position[halo:], position.take(old)], axis=1),
             strands,
-            np.where(known[:, None], cut[old], tail.cut[pid]),
+            cuts,
         )
         parts = [tail.nodes, fresh]
         if len(run.groups) > 1:
