@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 Point = dict[str, float]
 QUANTITIES = ("supersteps", "h", "h_sum", "calls", "comp", "imports")
-_SMALL_PART = 1e-3
-"""Part of the time of all runs below which a difference of computation is none."""
+_SMALL_PART = 1e-4
+"""Part of the time of all runs below which computation is none."""
 
 
 class BoundedValue(NamedTuple):
@@ -394,7 +394,7 @@ class _Learner:
         """Return the fit of the computation, or of that in each superstep where it fits better."""
         counts = self._values[PROCESSES].astype(int).tolist()
         seconds = np.array([self._worked_s(*each) for each in zip(rows, counts, strict=True)])
-        some = passed & (seconds > self._least_s / 10)
+        some = passed & (seconds > self._least_s)
         found = self._fitted(seconds, some)
         if some.any() and not some[passed].all():
             return replace(found, times=self._whether(passed, some))
