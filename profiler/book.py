@@ -52,7 +52,6 @@ from bsplib.profiler.paths import IdleShares, Paths, Tail
 from bsplib.profiler.survey import root_count, span_of, survey
 from bsplib.profiler.window import windows
 from bsplib.recording.records import MAX_NUMBER
-from bsplib.recording.tables import ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -439,7 +438,7 @@ class Book:
 
     def _accounts(self, first: int, last: int | None) -> Iterator[Account]:
         every = windows(self.whole_run, first, last)
-        return ahead(Account(window, self.rates) for window in every)
+        return (Account(window, self.rates) for window in every)
 
     @cached_property
     def sums(self) -> RootSums:

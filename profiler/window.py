@@ -17,9 +17,7 @@ import numpy as np
 from bsplib.errors import UsageError
 from bsplib.profiler.costs import (
     GROUPS,
-    computation_ns,
     group_columns,
-    h_relation,
     once,
 )
 from bsplib.recording.chunk_ranges import (
@@ -29,7 +27,7 @@ from bsplib.recording.chunk_ranges import (
     root_steps,
 )
 from bsplib.recording.records import RECORD, TRAFFIC, Run, waits_among
-from bsplib.recording.tables import Columns, ahead, joined
+from bsplib.recording.tables import Columns, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -183,16 +181,9 @@ def hand_out(run: Run, *takers: Callable[[RunWindow], None]) -> None:
     To read the windows takes as long as to sum them up, so that what is wanted together is
     summed up in one pass.
     """
-    for window in ahead(map(_with_costs, windows(run))):
+    for window in windows(run):
         for taker in takers:
             taker(window)
-
-
-def _with_costs(window: RunWindow) -> RunWindow:
-    """Compute what most takers need of a window while they sum up the one before."""
-    h_relation(window.run)
-    computation_ns(window.run)
-    return window
 
 
 def _waits_in(run: Run, position: Ints, halo: int) -> Table | None:

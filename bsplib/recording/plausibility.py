@@ -33,7 +33,6 @@ from bsplib.recording.tables import (
     ArrayTable,
     Columns,
     RunTable,
-    ahead,
     joined,
     values_of,
 )
@@ -76,7 +75,7 @@ class _Block(NamedTuple):
 
 
 def _blocks(what: str, table: RunTable) -> Iterator[_Block]:
-    return (_Block(what, first, rows) for first, rows in ahead(table.chunks()))
+    return (_Block(what, first, rows) for first, rows in table.chunks())
 
 
 def check_records(run: Run) -> Columns:

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
-
-Made = TypeVar("Made")
 
 ROWS = 2**14
 """Rows of a chunk of a table in memory."""
@@ -100,22 +97,6 @@ def _end_to_end(columns: list[NDArray[Any]]) -> NDArray[Any]:
 def values_of(column: NDArray[Any]) -> NDArray[Any]:
     """Return the values of a column with at least one row; of a constant one its value once."""
     return column[:1] if column.strides == (0,) else column
-
-
-def ahead(made: Iterator[Made]) -> Iterator[Made]:
-    """Yield what an iterator makes; while one is looked at, a thread makes the next one.
-
-    So two cores share the work on a table: both sides are mostly inside of numpy, or of the codec,
-    and leave the interpreter to the other meanwhile.
-
-    Args:
-        made: makes chunks, or what is computed from them; never None.
-    """
-    with ThreadPoolExecutor(1) as thread:
-        following = thread.submit(next, made, None)
-        while (one := following.result()) is not None:
-            following = thread.submit(next, made, None)
-            yield one
 
 
 class RunTable(ABC):

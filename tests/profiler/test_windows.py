@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bsplib.errors import TraceError
 from bsplib.profiler import loss_records, paths, window
 from bsplib.profiler.book import Book
 from bsplib.profiler.departures import summed_up, thinned
@@ -164,14 +163,3 @@ def test_a_trace_that_is_shown_is_the_one_that_was_read(tmp_path, script):
     (run,) = read_trace(path).runs
     path.write_bytes(b"another file")  # in its place
     assert (run.records == program.run().records).all()
-
-
-def test_what_is_wrong_with_a_window_is_raised_where_it_is_looked_at():
-    def make():
-        yield "first"
-        raise TraceError("the trace is damaged")
-
-    found = window.ahead(make())
-    assert next(found) == "first"
-    with pytest.raises(TraceError, match="damaged"):
-        next(found)
