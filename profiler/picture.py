@@ -422,7 +422,7 @@ class _TimeSums:
             _add(self._sums[layer], cells, amounts_there)
             _add(self._rates[layer], ends, np.append(rate, -rate))
 
-    def _columns(self, ns: Floats) -> Ints:
+    def _columns(self, ns: Ints | Floats) -> Ints:
         """Return in which columns moments are; the end of the last column is in it, too."""
         begin, width = self.edges[0], self.edges[1] - self.edges[0]
         columns: Ints = ((ns - begin) / width).astype(np.int64).clip(max=len(self.edges) - 2)
