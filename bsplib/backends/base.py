@@ -188,6 +188,17 @@ class Port(ABC):
     def fetch(self, handle: Handle) -> memoryview:
         """Return a staged payload; valid until this process's next sync."""
 
+    def keep(self, handle: Handle) -> Buffer | None:  # noqa: ARG002  # without shared memory there is none
+        """Return the payload of a message as memory that belongs to this process from now on.
+
+        It is called at most once for a payload, in the superstep in which it can be fetched.
+
+        Returns:
+            Memory that no other process uses as long as the array, or a view of it, lives; None
+            where the payload has to be copied.
+        """
+        return None
+
     @abstractmethod
     def exchange_oblivious(
         self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0

@@ -86,7 +86,7 @@ def move(bsp: GroupState) -> Any:
     if not len(queue):
         raise bsp._error(MessageError, "move: there is no message left; ask qsize() first")
     _, head, content = queue.take()
-    return _decode(bsp, head, content)
+    return _decode(bsp, head, content, keep=bsp._port.keep)
 
 
 def hpmove(bsp: GroupState) -> tuple[Any, Any] | None:
@@ -127,12 +127,12 @@ def set_tagsize(bsp: GroupState, size: int) -> int | None:
 def decode(bsp: GroupState, message: Message) -> tuple[int, Any, Any]:
     """Return a message as a program reads it."""
     source, head, content = message
-    payload = _decode(bsp, head, content)
+    payload = _decode(bsp, head, content, keep=bsp._port.keep)
     return source, messages.decode_tag(head), payload
 
 
-def _decode(bsp: GroupState, head: Any, content: Any, *, copy: bool = True) -> Any:
-    return messages.decode(head, content, bsp._port.fetch, bsp._engine, copy=copy)
+def _decode(bsp: GroupState, head: Any, content: Any, **how: Any) -> Any:
+    return messages.decode(head, content, bsp._port.fetch, bsp._engine, **how)
 
 
 def _check_tag_size(bsp: GroupState, size: int) -> int:

@@ -44,6 +44,7 @@ MessageHead = tuple[Any, bool, Form]
 
 Stage = Callable[[int, int], tuple[Handle, Buffer]]
 Fetch = Callable[[Handle], memoryview]
+Keep = Callable[[Handle], Buffer | None]
 
 _PLAIN = {type(None), bool, int, float, str, bytes}
 
@@ -154,11 +155,17 @@ def decode(
     engine: Engine,
     *,
     copy: bool = True,
+    keep: Keep | None = None,
 ) -> Any:
     """Return the payload of a message; without ``copy`` arrays and bytes are views.
 
-    An array of a bytearray uses its memory: nothing else does.
+    An array of a bytearray uses its memory: nothing else does. So does one whose payload ``keep``
+    makes this process's own (:meth:`bsplib.backends.base.Port.keep`).
     """
+    if keep is not None and head[2][0] == ARRAY and isinstance(content, tuple):
+        kept = keep(content)
+        if kept is not None:
+            return np.ndarray(head[2][1], decode_dtype(head[2][2]), buffer=kept)
     data = content if isinstance(content, bytearray) else unpack(content, fetch)
     form = head[2]
     kind = form[0]

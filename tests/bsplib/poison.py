@@ -12,6 +12,8 @@ every run. What is verified in which way:
 ============================ =====================================================================
 send buffers, staged values  noted when they are read, verified before DELIVERED is stored
 payloads of messages         noted when they are fetched, verified before the next post
+what was kept of them        noted when it is kept, verified before each post in any group while
+                             it lives
 oblivious entries            noted when they are read, verified before CONSUMED is stored
 sources of gets              verified when they have been read
 cells (inline entries)       verified before the next post: the word of a cell is its generation
@@ -29,13 +31,14 @@ import functools
 import itertools
 import sys
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from bsplib.backends.base import Arrived, Handle, Sent
+from bsplib.backends.base import Arrived, Buffer, Handle, Sent
 from bsplib.backends.oblivious import Post
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
@@ -64,7 +67,7 @@ comparing().__enter__()  # in each process that imports this module, to its end
 
 PATTERN = 0xDB
 """Each byte of memory that was given back; 0xDBDBDBDBDBDBDBDB is no byte of the segment."""
-_MOST_KEPT = 1 << 21
+_MOST_DELAYED = 1 << 21
 """Bytes of memory that stay out of use after they were given back."""
 _LINGER_NS = 500_000_000
 """The longest time for which a process lingers: one that it reads from may compute."""
@@ -152,9 +155,10 @@ class PoisonedHeap(Heap):
         super().__init__(segment, windows)
         self._generations = generations
         self._numbers = itertools.count(1)
-        self._kept: deque[int] = deque()
-        self._kept_bytes = 0
+        self._delayed: deque[int] = deque()
+        self._delayed_bytes = 0
         self._left: dict[int, int] = {}
+        self._is_clearing = False
 
     def allocate(self, nbytes: int) -> tuple[int, bool]:
         """See :meth:`Heap.allocate`: nothing is known to be zero."""
@@ -168,34 +172,39 @@ class PoisonedHeap(Heap):
         """Fill memory of a block with the pattern: it is used for something else from now on."""
         self._fill(start, nbytes, 2 * next(self._numbers) + 1)
 
-    def release(self, start: int) -> None:
-        """See :meth:`Heap.release`: it is given out again only after a while."""
-        if self._left:
-            self._begin_run()
-        nbytes = self._used[start]
-        self._fill(start, nbytes, 2 * next(self._numbers))
-        self._kept.append(start)
-        self._kept_bytes += nbytes
-        while self._kept_bytes > _MOST_KEPT:
-            oldest = self._kept.popleft()
-            self._kept_bytes -= self._used[oldest]
-            self._check_untouched(oldest, self._used[oldest])
-            super().release(oldest)
-
     def clear(self) -> None:
         """See :meth:`Heap.clear`: others may still read until the next run begins."""
-        self._left |= self._used
+        self._is_clearing = True
         super().clear()
+        self._is_clearing = False
+
+    def _free_block(self, start: int) -> None:
+        """See :meth:`Heap._free_block`: it is given out again only after a while."""
+        nbytes = self._used[start]
+        if self._is_clearing:
+            self._left[start] = nbytes
+            super()._free_block(start)
+            return
+        if self._left:
+            self._begin_run()
+        self._fill(start, nbytes, 2 * next(self._numbers))
+        self._delayed.append(start)
+        self._delayed_bytes += nbytes
+        while self._delayed_bytes > _MOST_DELAYED:
+            oldest = self._delayed.popleft()
+            self._delayed_bytes -= self._used[oldest]
+            self._check_untouched(oldest, self._used[oldest])
+            super()._free_block(oldest)
 
     def _begin_run(self) -> None:
         """Fill what the last run has left, with the first block of the next one."""
-        for start in self._kept:
+        for start in self._delayed:
             self._check_untouched(start, self._left.pop(start))
         for start, nbytes in self._left.items():
             self._fill(start, nbytes, 2 * next(self._numbers))
-        self._kept.clear()
+        self._delayed.clear()
         self._left.clear()
-        self._kept_bytes = 0
+        self._delayed_bytes = 0
 
     def _fill(self, start: int, nbytes: int, generation: int) -> None:
         """Change the generation first: who finds the pattern must not find the old generation."""
@@ -227,6 +236,9 @@ class PoisonedContext(ProcessContext):
         super().__init__(segment, pid, wait_by, has_core)
         self.generations = Generations(segment, self.nprocs)
         self.heap = PoisonedHeap(segment, segment.area(pid), self.generations)
+        self.kept: list[tuple[weakref.ref[Any], int, int]] = []
+        """Objects whose memory is that of others, its first byte, and its generation: they may
+        outlive the group in which they came, and the run."""
 
     def begin(self) -> None:
         """See :meth:`ProcessContext.begin`."""
@@ -304,6 +316,18 @@ class Watch:
             raise self._error(what, byte, generation, "when it was read")
         self._noted.setdefault(byte, (generation, what))
 
+    def note_kept(self, base: Any, byte: int) -> None:
+        """Note the generation of memory that this process uses as long as an object lives."""
+        self._context.kept.append((weakref.ref(base), byte, self._generations.of(byte)))
+
+    def _check_kept(self) -> None:
+        kept = self._context.kept = [each for each in self._context.kept if each[0]() is not None]
+        for base, byte, generation in kept:
+            now = self._generations.of(byte)
+            if now != generation and base() is not None:
+                when = f"while an array uses it; it had generation {generation}"
+                raise self._error("a payload that was kept", byte, now, when)
+
     def check_alive(self, byte: int, what: str) -> None:
         """Raise if memory was given back."""
         generation = self._generations.of(byte)
@@ -344,6 +368,7 @@ class Watch:
             byte = self._context.segment.byte_at(address)
             assert byte is not None  # it is read where another process allocated
             self.check_alive(byte, "the source of a get")
+        self._check_kept()
         self._check_blocks()
 
     def end_superstep(self) -> None:
@@ -515,6 +540,14 @@ class WatchedPort(ShmPort):
         """See :meth:`Port.fetch`."""
         self.watch.note(handle[1], "a payload")
         return super().fetch(handle)
+
+    def keep(self, handle: Handle) -> Buffer | None:
+        """See :meth:`Port.keep`."""
+        self.watch.check_alive(handle[1], "a payload")
+        kept = super().keep(handle)
+        if kept is not None:
+            self.watch.note_kept(kept.base, handle[1])
+        return kept
 
     def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview:
         """See :meth:`Port.reach`."""

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bsplib.backends.shm.heap import ALIGNMENT, Heap
+from bsplib.backends.shm.heap import ALIGNMENT, Heap, word_behind
+from bsplib.core.atomics import store
 from bsplib.errors import OutOfSharedMemoryError
 from tests.drawn import examples
 
@@ -17,6 +19,7 @@ class Memory:
     def __init__(self, limit=1 << 40):
         self.reserved_up_to = START
         self.left = limit
+        self._bytes = np.zeros(STOP, np.uint8)
 
     def reserve(self, start, nbytes):
         assert start == self.reserved_up_to  # without gaps and never twice
@@ -24,6 +27,9 @@ class Memory:
             raise OutOfSharedMemoryError("full")
         self.left -= nbytes
         self.reserved_up_to = start + nbytes
+
+    def address_of(self, start):
+        return self._bytes.ctypes.data + start
 
 
 @pytest.fixture
@@ -174,3 +180,28 @@ def test_the_last_block_is_extended_by_a_larger_one_that_is_not_known_to_be_zero
     heap.release(start)
     assert heap.allocate(2000) == (start, False)
     assert heap.allocate(1000)[1]
+
+
+@pytest.mark.parametrize("clears", [False, True])
+def test_a_block_that_its_receiver_keeps_is_used_again_only_after_that(heap, memory, clears):
+    starts = [heap.lend(100) for _ in range(4)]
+    words = [word_behind(memory.address_of(start), 100) for start in starts]
+    for word in words[1::2]:
+        store(word, 1)
+    if clears:
+        heap.clear()
+    for start in () if clears else starts:
+        heap.release(start)
+    assert [heap.lend(100), heap.lend(100)] == starts[::2]
+    store(words[1], 0)
+    assert heap.lend(100) == starts[1]
+    assert heap.lend(100) > starts[3]
+
+
+def test_the_word_behind_a_payload_lies_in_its_block_and_overlaps_nothing(heap, memory):
+    for nbytes in range(1, 130):
+        start, byte = heap.lend(nbytes), memory.address_of(0)
+        word = word_behind(memory.address_of(start), nbytes) - byte
+        assert start + nbytes <= word
+        assert word % 8 == 0
+        assert word + 8 <= heap.allocate(1)[0]

@@ -5,6 +5,7 @@ Each defect is made on purpose, in the class that owns the memory; forked proces
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 
 import numpy as np
@@ -25,18 +26,22 @@ from .poison import (
     PoisonError,
     WatchedMeeting,
 )
+from .scheduled import defects
 
 TIMES = times(6)
 HAS_BEGUN_ANEW = multiprocessing.Event()
 """A process has given back what it had in a run, to be ready for the next one."""
 HAS_ENDED_THE_SYNC = multiprocessing.Event()
 """A process that has sent a large message has ended the superstep."""
+KEPT = list[np.ndarray]()
+"""What a process of a pool has kept of the messages of its runs."""
 WORDS = 4000
 """Numbers that a process gets one by one, and whose answer does not fit into an entry."""
 FEW = 50
 """Numbers whose answer is an entry, but no inline entry."""
 IN_STAGING_BUFFER = 20_000
-"""Numbers of a message that lies in a staging buffer: too many for a send buffer."""
+"""Numbers of a message that lies in a staging buffer: too many for a send buffer, and too
+few for its receiver to keep them."""
 LARGE = 1 << 17
 """Numbers of a payload for which a process waits until it can use the last staging buffer again."""
 
@@ -110,6 +115,26 @@ def take_late(bsp):
     array = bsp.move()
     bsp.sync()
     return array.sum()
+
+
+def keep_and_leave(bsp):
+    """The arrays of large messages outlive the sub-group in which they came."""
+    with bsp.partition([bsp.nprocs]) as sub:
+        sub.send(1 - sub.pid, np.full(LARGE, 1.0 + sub.pid))
+        sub.sync()
+        array = sub.move()
+    for _ in range(3):
+        bsp.sync()
+    return array.sum()
+
+
+def keep_for_the_next_run(bsp):
+    """The arrays of large messages outlive a run of a pool."""
+    bsp.zeros(1)
+    bsp.send(1 - bsp.pid, np.full(LARGE, 1.0 + bsp.pid))
+    bsp.sync()
+    KEPT.append(bsp.move())
+    return [array.sum() for array in KEPT]
 
 
 def put_and_leave(bsp):
@@ -202,6 +227,17 @@ def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ShmPort, "close", close_and_free)
 
 
+end_payloads_a_meeting_early = functools.partial(
+    defects.put_back_of_payloads, "end-payloads-a-meeting-early"
+)
+free_payloads_with_their_lease = functools.partial(
+    defects.put_back_of_payloads, "free-payloads-with-their-lease"
+)
+free_payloads_after_a_run = functools.partial(
+    defects.put_back_of_payloads, "free-payloads-after-a-run"
+)
+
+
 @pytest.mark.parametrize(
     ("program", "count", "right"),
     [
@@ -209,6 +245,7 @@ def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         (serve_much_and_leave, 3, [None, [WORDS - 1, WORDS - 2], [WORDS - 1, WORDS - 2]]),
         (send_and_put, 2, [(0, 0), (2 * IN_STAGING_BUFFER, 3 * LARGE)]),
         (take_late, 2, [None, 2 * LARGE]),
+        (keep_and_leave, 2, [2 * LARGE, LARGE]),
         (put_and_leave, 3, [None] * 3),
         (answer_beside_an_unposted_buffer, 2, [(1.0, 0.0), (2.0, None)]),
     ],
@@ -231,6 +268,8 @@ def test_a_right_program_does_the_same_as_without_the_mode(program, count, right
             "(staged value,|cell|block) of process",
         ),
         (free_all_at_once, meet_and_leave, 3, "(cell|block) of process"),
+        (end_payloads_a_meeting_early, take_late, 2, "a payload of process 0"),
+        (free_payloads_with_their_lease, keep_and_leave, 2, "a payload that was kept of process"),
     ],
 )
 def test_memory_that_is_used_again_too_early_is_found_in_every_run(
@@ -241,6 +280,20 @@ def test_memory_that_is_used_again_too_early_is_found_in_every_run(
         with pytest.raises(PoisonError, match=memory) as caught:
             bsplib.run(program, nprocs=count)
         assert "generation" in str(caught.value)
+
+
+def test_an_array_that_outlives_a_run_of_a_pool_keeps_its_memory():
+    with bsplib.Pool(2) as pool:
+        found = [pool.run(keep_for_the_next_run) for _ in range(3)]
+    assert found == [[[2 * LARGE] * runs, [LARGE] * runs] for runs in (1, 2, 3)]
+
+
+def test_memory_that_is_taken_from_such_an_array_is_found(monkeypatch):
+    free_payloads_after_a_run(monkeypatch)
+    with bsplib.Pool(2) as pool:
+        pool.run(keep_for_the_next_run)
+        with pytest.raises(PoisonError, match="a payload that was kept of process"):
+            pool.run(keep_for_the_next_run)
 
 
 def test_a_process_of_a_pool_that_fails_gives_back_nothing_while_others_are_in_the_run(monkeypatch):

@@ -180,6 +180,55 @@ def waking(me, left_out=None, poster_fences=False):
     return without(steps, left_out)
 
 
+LEASE_ENDS = ("next sync", "CLOSED", "REPORTED")
+"""Moments in the life of a payload: its lease ends at the first one; then both have left the group;
+then another run of the pool begins."""
+KEPT, LENT, DROPPED = 1, 2, 3
+"""States of a payload. The code asks whether its word *is* KEPT; a look asks for a least value."""
+
+
+def kept_payload(me, left_out=None, lives=0, skips=()):
+    """Process 0 sends a payload, and uses its memory again when process 1 has finished with it.
+
+    Process 1 keeps the payload, and writes into it. Its array dies after ``lives`` moments, before
+    it comes to the next one; with ``lives=None`` it keeps nothing. ``skips`` names moments at which
+    process 0 does not ask for the state. What is left out as "lease" lets it ask too early.
+    """
+    steps = []
+    if me == 0:
+        steps += plain(Step("store", "payload", 10), Step("store", "state", LENT))
+        steps += order("release of payload")
+        steps += plain(Step("store", "word of 0", 1))
+        for number, moment in enumerate(LEASE_ENDS):
+            if left_out != "lease":
+                steps += plain(Step("await", f"{moment} of 1", 1))
+            steps += order("acquire of moments")
+            free = "" if moment in skips else f"free at {moment}"
+            if free:
+                steps += plain(Step("look", "state", LENT, free))
+            steps += plain(
+                Step("store", "payload", 20 + number, if_so=free),
+                Step("read", "payload", 20 + number, if_so=free),
+            )
+        return without(steps, left_out)
+    steps += plain(Step("await", "word of 0", 1))
+    steps += order("acquire of payload")
+    steps += plain(Step("read", "payload", 10))
+    if lives is not None:
+        steps += plain(Step("store", "state", KEPT))
+        steps += plain(Step("store", "payload", 11))
+    for number, moment in enumerate((*LEASE_ENDS, None)):
+        if lives is not None and number <= lives:
+            steps += plain(Step("read", "payload", 11))
+        if number == lives:
+            steps += order("release of DROPPED")
+            steps += plain(Step("store", "state", DROPPED))
+        if moment:
+            steps += order("release of moments")
+            steps += plain(Step("store", f"{moment} of 1", 1))
+    return without(steps, left_out)
+
+
 RIGHT = [
     (meetings, {}),
     (replies, {}),
@@ -190,6 +239,7 @@ RIGHT = [
     (runs_ahead, {"entries": 2}),
     (waking, {}),
     (waking, {"poster_fences": True}),
+    *[(kept_payload, {"lives": moments}) for moments in (None, *range(4))],
 ]
 
 WRONG_EVERYWHERE = [
@@ -205,6 +255,12 @@ WRONG_EVERYWHERE = [
     (waking, {"left_out": "fence that wakes"}),
     (waking, {"left_out": "fence of the poster", "poster_fences": True}),
     (waking, {"left_out": "fence of the sleeper", "poster_fences": True}),
+    (kept_payload, {"left_out": "lease", "lives": None}),
+    (kept_payload, {"left_out": "lease"}),
+    *[
+        (kept_payload, {"lives": 1 + number, "skips": (end,)})
+        for number, end in enumerate(LEASE_ENDS)
+    ],
 ]
 
 WRONG_ON_ARM = [
@@ -225,6 +281,11 @@ WRONG_ON_ARM = [
     (runs_ahead, {"left_out": "acquire of posted"}),
     (runs_ahead, {"left_out": "release of consumed"}),
     (waking, {"left_out": "asleep before waited"}),
+    (kept_payload, {"left_out": "release of payload"}),
+    (kept_payload, {"left_out": "acquire of payload"}),
+    (kept_payload, {"left_out": "release of moments", "lives": 1}),
+    (kept_payload, {"left_out": "acquire of moments", "lives": 1}),
+    (kept_payload, {"left_out": "release of DROPPED", "lives": 2}),
 ]
 
 

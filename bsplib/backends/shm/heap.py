@@ -12,8 +12,9 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from bsplib.backends.base import ALIGNMENT
-from bsplib.backends.shm.control import PAGE
+from bsplib.backends.shm.control import PAGE, WORD
 from bsplib.backends.shm.segment import Segment, full
+from bsplib.core import atomics
 from bsplib.errors import OutOfSharedMemoryError
 
 _LEAST_STEP = 4 * PAGE
@@ -50,6 +51,10 @@ class Heap:
         self._borders: set[int] = set()
         self._free: list[tuple[int, int]] = []  # (start, bytes), sorted, none adjacent
         self._used: dict[int, int] = {}
+        self._lent: dict[int, int] = {}
+        """By block with a payload that its receiver may keep: the address of the word behind it."""
+        self._kept: set[int] = set()
+        """Those of them that were released while their receivers kept them."""
         self._reserved = 0
 
     def allocate(self, nbytes: int) -> tuple[int, bool]:
@@ -58,6 +63,8 @@ class Heap:
         Raises:
             OutOfSharedMemoryError: /dev/shm is too small, or no addresses are left.
         """
+        for start in [*self._kept]:
+            self.release(start)
         size = max(-(-nbytes // ALIGNMENT), 1) * ALIGNMENT
         for position, (start, free) in enumerate(self._free):
             if free >= size:
@@ -71,16 +78,28 @@ class Heap:
         self._used[start] = size
         return start, is_fresh
 
+    def lend(self, nbytes: int) -> int:
+        """Return the byte of a new block for a payload that its receiver may keep."""
+        start, _ = self.allocate(nbytes + 2 * WORD)
+        self._lent[start] = word = word_behind(self._segment.address_of(start), nbytes)
+        atomics.poke(word, 0)
+        return start
+
     def clear(self) -> None:
-        """Release all blocks at once."""
-        for window in self._windows:
-            window.fresh = max(window.fresh, window.top)  # below top it is not zero any more
-            window.top = window.start
-        self._free.clear()
-        self._used.clear()
+        """Release all blocks."""
+        for start in [*self._used]:
+            self.release(start)
 
     def release(self, start: int) -> None:
-        """Release the block that begins at ``start``."""
+        """Release the block that begins at ``start``; one that is kept, after that."""
+        if start in self._lent and atomics.load(self._lent[start]):
+            self._kept.add(start)
+            return
+        self._kept.discard(start)
+        self._lent.pop(start, None)
+        self._free_block(start)
+
+    def _free_block(self, start: int) -> None:
         size = self._used.pop(start)
         position = bisect_left(self._free, (start, 0))
         after = start + size
@@ -128,3 +147,8 @@ class Heap:
         self._segment.reserve(window.reserved, nbytes)
         window.reserved += nbytes
         self._reserved += nbytes
+
+
+def word_behind(address: int, nbytes: int) -> int:
+    """Return the address of the word that says whether the receiver of a payload keeps it."""
+    return address + nbytes + WORD & -WORD

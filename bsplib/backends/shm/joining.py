@@ -12,7 +12,7 @@ import os
 import platform
 from typing import NamedTuple, Self
 
-from bsplib.backends.base import Alignment
+from bsplib.backends.base import Alignment, Handle
 from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.control import ABORT, DELIVERED, FIRST_BLOCK, WORD
 from bsplib.backends.shm.port import ShmPort
@@ -122,6 +122,9 @@ class Memory:
 
 class JoinedPort(ShmPort):
     """The connection of a process that another backend has started to others of its host."""
+
+    def keep(self, handle: Handle) -> None:  # noqa: ARG002
+        """See :meth:`Port.keep`: arrays may outlive the run, and with it the memory."""
 
     def align_clocks(self, *, again: bool) -> Alignment:  # noqa: ARG002  # all read one clock
         return Alignment(platform.node(), 0, 0)

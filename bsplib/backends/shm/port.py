@@ -23,9 +23,9 @@ from bsplib.backends.shm.control import CELLS, DELIVERED, WORD
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.segment import area_of
-from bsplib.backends.shm.staging import Leases
+from bsplib.backends.shm.staging import Kept, Leases
 from bsplib.core.entries import Block
-from bsplib.core.meeting import SharedMeeting
+from bsplib.core.meeting import LARGE, SharedMeeting
 
 
 class ShmPort(Port):
@@ -85,6 +85,12 @@ class ShmPort(Port):
     def fetch(self, handle: Handle) -> memoryview:
         _, start, nbytes = handle
         return self._segment.view(start, nbytes)
+
+    def keep(self, handle: Handle) -> Buffer | None:
+        source, start, nbytes = handle
+        if source == self.pid or nbytes < LARGE or self._segment.is_short():
+            return None
+        return np.asarray(Kept(self._segment.address_of(start), nbytes))
 
     # -- meetings of all ------------------------------------------------------------
 

@@ -290,6 +290,11 @@ class Segment:
                 return
         raise full(nbytes)
 
+    def is_short(self) -> bool:
+        """Tell whether more than a quarter of all shared memory is in use."""
+        stat = os.fstatvfs(self.descriptor)
+        return 4 * stat.f_bavail < 3 * stat.f_blocks
+
     def discard_area(self, pid: int) -> None:
         """Give the memory of a process's area back to the system; what is mapped reads as zeros."""
         _fallocate(self.descriptor, _PUNCH_HOLE, pid + 1 << AREA_SHIFT, 1 << AREA_SHIFT)

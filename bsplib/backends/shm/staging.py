@@ -12,12 +12,14 @@ PROTOCOL.md, section *Memory that is used again*, argues when a lease may end.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bsplib.backends.base import AFTER_ALL
-from bsplib.backends.shm.heap import Heap
+from bsplib.backends.shm.heap import Heap, word_behind
 from bsplib.backends.shm.segment import Segment
+from bsplib.core import atomics
 from bsplib.core.entries import Block
 from bsplib.core.meeting import LARGE
 
@@ -79,7 +81,8 @@ class Leases:
         """
         if not self._blocks and nbytes >= LARGE:
             self._end_delivered(nbytes)
-        byte, _ = self._heap.allocate(nbytes)
+        can_be_kept = message and nbytes >= LARGE
+        byte = self._heap.lend(nbytes) if can_be_kept else self._heap.allocate(nbytes)[0]
         self._blocks.append(byte)
         self._has_messages = self._has_messages or message
         # However the superstep ends, the core has to tell that it does.
@@ -187,3 +190,40 @@ class Leases:
             else:
                 still.append(lease)
         self.leases[:] = still
+
+
+_forks = 0
+"""Number of times that this process has forked."""
+
+
+def _count_fork() -> None:
+    global _forks  # noqa: PLW0603  # the system has one set of processes
+    _forks += 1
+
+
+os.register_at_fork(before=_count_fork)
+
+
+class Kept:
+    """The payload of a message that its receiver keeps in place of a copy: the base of its arrays.
+
+    Args:
+        address: of the payload.
+        nbytes: of the payload.
+    """
+
+    def __init__(self, address: int, nbytes: int) -> None:
+        self.__array_interface__: dict[str, Any] = {
+            "version": 3,
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "data": (address, False),
+        }
+        self._word = word_behind(address, nbytes)
+        self._forks = _forks
+        atomics.store(self._word, 1)
+
+    def __del__(self) -> None:
+        # A child that the program has forked has the array, too, and may have it for longer.
+        if self._forks == _forks:
+            atomics.store(self._word, 0)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bsplib.backends.shm import membership, staging
+import pytest
+
+from bsplib.backends.shm import heap, membership, staging
 from bsplib.core import entries, meeting
 from bsplib.primitives import superstep
 
@@ -83,6 +85,41 @@ def take_others_for_delivered() -> None:
     meeting.SharedMeeting.waits_for_delivery = lambda *_: True  # type: ignore[method-assign]
 
 
+def end_payloads_a_meeting_early() -> None:
+    """Look at once whether the receiver has kept a payload, and not when its lease ends."""
+    end_superstep = staging.Leases.end_superstep
+
+    def end(self: Any) -> None:
+        lent = [start for start in self._blocks if start in self._heap._lent]
+        self._blocks = [start for start in self._blocks if start not in lent]
+        self._give_back(lent)
+        end_superstep(self)
+
+    staging.Leases.end_superstep = end  # type: ignore[method-assign]
+
+
+def free_payloads_with_their_lease() -> None:
+    """Free a payload after the next sync of its reader, although an array uses it still."""
+
+    def release(self: Any, start: int) -> None:
+        self._lent.pop(start, None)
+        self._free_block(start)
+
+    heap.Heap.release = release  # type: ignore[method-assign]
+
+
+def free_payloads_after_a_run() -> None:
+    """Release all memory of a process after a run of a pool, what is kept of it, too."""
+    clear = heap.Heap.clear
+
+    def clear_all(self: Any) -> None:
+        self._lent.clear()
+        self._kept.clear()
+        clear(self)
+
+    heap.Heap.clear = clear_all  # type: ignore[method-assign]
+
+
 ALL: dict[str, Callable[[], None]] = {
     each.__name__.replace("_", "-"): each
     for each in (
@@ -94,5 +131,23 @@ ALL: dict[str, Callable[[], None]] = {
         free_before_others_have_left,
         use_one_buffer,
         take_others_for_delivered,
+        end_payloads_a_meeting_early,
+        free_payloads_with_their_lease,
+        free_payloads_after_a_run,
     )
 }
+
+
+_PAYLOADS = (
+    (staging.Leases, "end_superstep"),
+    (heap.Heap, "release"),
+    (heap.Heap, "clear"),
+)
+"""What the defects of payloads that are kept replace."""
+
+
+def put_back_of_payloads(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put back a defect of payloads that are kept for one test."""
+    for owner, name in _PAYLOADS:
+        monkeypatch.setattr(owner, name, getattr(owner, name))  # is restored at its end
+    ALL[defect]()

@@ -38,6 +38,8 @@ pool."""
 _CONTROL_WORDS = CONTROL_BYTES // WORD
 _PAGE_WORDS = PAGE // WORD
 _POSTS = frozenset((*CELLS, POSTED))
+PAYLOAD_WORD = 1 << 20
+"""Role of the word behind a payload that its receiver may keep; the receiver stores it."""
 FIRST_AREA = 1 << AREA_SHIFT
 """First byte of the first area; the control words lie before it."""
 _FIRST_AREA_WORD = FIRST_AREA // WORD
@@ -53,11 +55,13 @@ class Word(NamedTuple):
     writer: int
     """The process that stores it; -1 for none, or any."""
     role: int
-    """Its place in its block; -1 outside of the blocks."""
+    """Its place in its block; -1 outside of the blocks, PAYLOAD_WORD behind all control words."""
 
 
 def word_of(number: int) -> Word:
     """Return what a control word is for, by its number in the segment."""
+    if number >= _FIRST_AREA_WORD:
+        return Word(-1, PAYLOAD_WORD)
     writer, within = divmod(number - _PAGE_WORDS, _CONTROL_WORDS)
     if writer < 0 or within < FIRST_BLOCK:
         return Word(writer, -REPORTED if within == REPORTED else -1)
@@ -100,6 +104,8 @@ class History:
         """Reads in the area of each process since it was given back."""
         self._held: list[list[tuple[int, int, bool]]] = [[] for _ in self._pids]
         """By reader: what it may read until it stores DELIVERED, or posts (True)."""
+        self._kept: list[dict[int, int]] = [{} for _ in self._pids]
+        """By reader: first byte and end of the payloads that it may read until it returns them."""
         self._is_in_program = [False] * nprocs
         self._given: list[dict[tuple[int, int], int]] = [{} for _ in self._pids]
         """By owner: the bytes that it gave back, or used anew, with its clock then."""
@@ -145,6 +151,15 @@ class History:
         self._check_given(pid, start, start + nbytes)
         self._held[pid].append((start, start + nbytes, self._is_in_program[pid]))
 
+    def keep(self, pid: int, start: int, nbytes: int) -> None:
+        """A process may read a payload of another one until it returns it."""
+        self._check_given(pid, start, start + nbytes)
+        self._kept[pid][start] = start + nbytes
+
+    def return_kept(self, pid: int, start: int) -> None:
+        """A process has just stored that it reads a payload no more."""
+        self._note(_Read(pid, start, self._kept[pid].pop(start), self.clocks[pid][pid]))
+
     def give_back(self, pid: int, start: int, nbytes: int) -> None:
         """A process gives back memory of its own, or writes there what is for another purpose.
 
@@ -153,7 +168,8 @@ class History:
         """
         stop, clock = start + nbytes, self.clocks[pid]
         for reader, held in enumerate(self._held):
-            if any(first < stop and start < last for first, last, _ in held):
+            rights = [(first, last) for first, last, _ in held] + [*self._kept[reader].items()]
+            if any(first < stop and start < last for first, last in rights):
                 self._fail(pid, reader, start, "which may still read it")
         left = []
         for read in self._reads[pid]:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from greenlet import GreenletExit
 
 from bsplib.backends.shm import oblivious, port
 from bsplib.backends.shm.child import KeptPort
@@ -23,6 +24,7 @@ from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, CONTROL_BYTES, PAGE, WORD
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.staging import Kept
 from bsplib.backends.shm.waiting import Waiting
 from bsplib.core import BUILD, atomics, entries, meeting
 from bsplib.core import values as core_values
@@ -134,6 +136,7 @@ class FilledHeap(Heap):
         super().__init__(here.segment, here.segment.area(pid))
         self._here = here
         self._last_run: dict[int, int] = {}
+        self._is_clearing = False
 
     def allocate(self, nbytes: int) -> tuple[int, bool]:
         """See :meth:`Heap.allocate`."""
@@ -144,15 +147,19 @@ class FilledHeap(Heap):
         self._here.fill(start, self._used[start])
         return start, False
 
-    def release(self, start: int) -> None:
-        """See :meth:`Heap.release`."""
-        self._here.fill(start, self._used[start])
-        super().release(start)
-
     def clear(self) -> None:
         """See :meth:`Heap.clear`: others may read what the last run left until the next begins."""
-        self._last_run = dict(self._used)
+        self._is_clearing = True
         super().clear()
+        self._is_clearing = False
+
+    def _free_block(self, start: int) -> None:
+        """See :meth:`Heap._free_block`."""
+        if self._is_clearing:
+            self._last_run[start] = self._used[start]
+        else:
+            self._here.fill(start, self._used[start])
+        super()._free_block(start)
 
 
 class ScheduledContext(ProcessContext):
@@ -165,6 +172,25 @@ class ScheduledContext(ProcessContext):
 
 
 HERE = SharedMemory()
+
+
+class ScheduledKept(Kept):
+    """A payload that its receiver keeps: both stores of its word are points of the scheduler."""
+
+    def __init__(self, address: int, nbytes: int) -> None:
+        self._scheduler = HERE.scheduler
+        self._byte = HERE.byte_at(address)
+        super().__init__(address, nbytes)
+        self._scheduler.keep(self._byte, nbytes, ctypes.string_at(address, nbytes))
+
+    def __del__(self) -> None:
+        if HERE.scheduler is not self._scheduler:
+            return  # the array of a process that was ended: its memory has another use now
+        try:
+            super().__del__()
+        except GreenletExit:
+            return  # the process ends at its next wait
+        self._scheduler.return_kept(self._byte)
 
 
 def _replace(origin: Any, replacements: dict[str, Callable[..., Any]]) -> None:
@@ -195,7 +221,7 @@ def _install_accesses() -> None:
     array_at = atomics.array_at
 
     def number_of(address: int) -> int:
-        return (address - HERE.segment.address) // WORD
+        return HERE.byte_at(address) // WORD
 
     def scheduled_load(address: int) -> int:
         number = number_of(address)
@@ -307,6 +333,8 @@ def _install_memory() -> None:
         open_buffer(self)
 
     entries.SendBuffer._open = open_filled  # type: ignore[method-assign]
+    port.Kept = ScheduledKept  # type: ignore[attr-defined]
+    Segment.is_short = lambda _: False  # type: ignore[method-assign]  # whatever else there is
     allocate = port.ShmPort.allocate
 
     def noted_allocate(self: Any, nbytes: int, *, zero: bool) -> memoryview:

@@ -20,13 +20,17 @@ WAYS = ("plain", "described")
 """How the transfers of a process travel: as entries of values alone, and gets that are read in
 place; or as entries that have a description too, such as puts with gaps, gets that their owner
 answers in a second meeting, and what a process announces to all."""
-DUTIES = ("put", "get", "get_at", "message", "nothing")
+DUTIES = ("put", "get", "get_at", "message", "large message", "nothing")
+"""A *large message* is so large that its reader may keep its memory."""
 EVENTS = ("root", "sub-group", "leaving", "next group", "Pool")
 """What follows the superstep: another superstep of the root group, a superstep of a sub-group, the
 end of the sub-group, the next sub-group of other members, the end of the run of a pool."""
 ENDS = ("sync", "oblsync")
 SIZES = ("inline", "buffer", "staged")
 """Where the values lie: in the cell, in the send buffer, or in memory that the entry names."""
+LIVES = ("unread", "dropped", "kept")
+"""What the reader of a large message does: it never takes it; its array dies in the superstep; or it
+lives until the one after it has come, or the end of the last run."""
 PARTNERS = ("same", "gets", "nothing")
 
 _DESCRIBED = frozenset((STRIDED, PLACED, STAGED_PLACED, ASK, STAGED_ASK, NOTICE))
@@ -65,7 +69,7 @@ class Case(NamedTuple):
 
     cell: Cell
     size: str
-    """One of SIZES."""
+    """One of SIZES, or of LIVES."""
     partner: str
 
     @property
@@ -81,14 +85,16 @@ class Case(NamedTuple):
     def arrays(self) -> list[str]:
         """Return the names of the arrays that it needs; ``x`` is the first."""
         more = {"buffer": ["y"], "staged": ["large"]}.get(self.size, [])
-        sends = self.cell.duty in ("put", "message")
+        sends = self.cell.duty in ("put", "message", "large message")
         return ["x", *more, *(["gaps"] if sends and self.cell.way == "described" else [])]
 
 
 def cases() -> list[Case]:
     """Return all programs that differ."""
     found = []
-    for cell, size, partner in product(CELLS, SIZES, PARTNERS):
+    for cell, size, partner in product(CELLS, SIZES + LIVES, PARTNERS):
+        if (size in LIVES) != (cell.duty == "large message"):
+            continue
         has_no_values = cell.duty == "nothing" or cell[:2] == ("plain", "get")
         if size in ("buffer", "staged") and has_no_values:
             continue  # there are no values, or they are read where they lie
@@ -124,9 +130,11 @@ def transfers(case: Case, pid: int, nprocs: int, turn: int) -> list[Transfer]:
     way, duty = role(case, pid)
     to = (pid + 1) % nprocs
     found = []
-    where = ["large"] if case.size == "staged" else ["x", "y"][: 1 + (case.size == "buffer")]
-    if duty in ("put", "message"):
-        kind = "put_at" if (way, duty) == ("described", "put") else duty
+    is_large = case.size == "staged" or duty == "large message"
+    where = ["large"] if is_large else ["x", "y"][: 1 + (case.size == "buffer")]
+    if duty in ("put", "message", "large message"):
+        kinds = {("described", "put"): "put_at", (way, "large message"): "message"}
+        kind = kinds.get((way, duty), duty)
         for nth, name in enumerate(where):
             found.append(Transfer(kind, to, name, values_of(pid, turn, nth, ARRAYS[name])))
         if way == "described":
@@ -188,6 +196,8 @@ def coming(case: Case, pid: int, nprocs: int, turn: int) -> list[tuple[int, Tran
 
 def messages(case: Case, pid: int, nprocs: int, turn: int) -> list[tuple[int, Any]]:
     """Return the messages that a process reads after the superstep of a scene."""
+    if case.size == "unread":
+        return []
     found = coming(case, pid, nprocs, turn)
     return [(source, each.values) for source, each in found if each.kind == "message"]
 
@@ -254,21 +264,28 @@ class Program:
         self._kinds = kinds
         self._case = case
         self._entered = entered
+        self._kept: dict[int, list[Any]] = {}
+        """By process of the root group: the arrays of its messages that live."""
+        self._looked_at: dict[int, list[Any]] = {}
+        """What each of them had when it died."""
 
     def main(self, bsp: Any, run: int) -> list[Any]:
         """Come to the cell, go on, and use memory again; return what was read."""
-        event = self._case.cell.event
+        event, root = self._case.cell.event, bsp.pid
         if event in ("leaving", "next group"):
             with bsp.partition([bsp.nprocs]) as sub:
-                seen = self._scene(sub, 3 * run)
+                seen = self._scene(sub, 3 * run, root)
         else:
-            seen = self._scene(bsp, 3 * run)
+            seen = self._scene(bsp, 3 * run, root)
         if event in ("sub-group", "next group"):
             ends = [1, bsp.nprocs] if event == "next group" else [bsp.nprocs]
             with bsp.partition(ends) as sub:
-                seen += self._scene(sub, 3 * run + 1)
+                seen += self._scene(sub, 3 * run + 1, root)
         if event != "Pool":
-            seen += self._scene(bsp, 3 * run + 2)
+            seen += self._scene(bsp, 3 * run + 2, root)
+        if run == self._case.runs - 1 and root in self._kept:
+            self._let_die(root, 0)
+            seen.append(self._looked_at[root])
         return seen
 
     def expected(self, pid: int, run: int) -> list[Any]:
@@ -276,9 +293,18 @@ class Program:
         case, found = self._case, []
         for scene in scenes(case, pid, run):
             found += expected(case, *scene)
+        if run == case.runs - 1 and case.size == "kept":
+            every = [scene for each in range(case.runs) for scene in scenes(case, pid, each)]
+            kept = [
+                (payload + 1).tolist()
+                for scene in every
+                for turn in rounds(case, scene.turn)
+                for _, payload in messages(case, scene.pid, scene.nprocs, turn)
+            ]
+            found += [kept] if kept else []
         return found
 
-    def _scene(self, group: Any, turn: int) -> list[Any]:
+    def _scene(self, group: Any, turn: int, root: int) -> list[Any]:
         """Make arrays, do the duty of this process, and return what it finds afterwards."""
         arrays = {name: group.zeros(ARRAYS[name], int) for name in self._case.arrays()}
         begin(self._case, arrays, group.pid, turn)
@@ -289,9 +315,27 @@ class Program:
             gets = self._transfer(group, each_round, arrays)
             self._end(group, each_round)
             values = [each.tolist() for each in arrays.values()]
-            read = [(source, payload.tolist()) for source, _, payload in group.messages()]
+            read = self._read(group, root)
             seen.append([values, [each.tolist() for each in gets], read])
         return seen
+
+    def _read(self, group: Any, root: int) -> list[tuple[int, Any]]:
+        """Read the messages of this process, and keep their arrays if it has to."""
+        read = []
+        for source, _, payload in group.messages() if self._case.size != "unread" else ():
+            read.append((source, payload.tolist()))
+            if self._case.size == "kept":
+                payload[:] += 1  # it is this process's own
+                self._let_die(root, 1)
+                self._kept.setdefault(root, []).append(payload)
+            del payload
+        return read
+
+    def _let_die(self, root: int, left: int) -> None:
+        """Look at the arrays that this process keeps, and drop all but the latest of them."""
+        kept, looked_at = self._kept.get(root, []), self._looked_at.setdefault(root, [])
+        while len(kept) > left:
+            looked_at.append(kept.pop(0).tolist())
 
     def _transfer(self, group: Any, turn: int, arrays: dict[str, Any]) -> list[Any]:
         """Make the transfers of this process; return the arrays into which it gets."""

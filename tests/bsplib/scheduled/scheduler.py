@@ -236,6 +236,17 @@ class Scheduler:
             self.history.hold(self.pid, byte, nbytes)
             self.history.fold(self.pid, bytes(found))
 
+    def keep(self, byte: int, nbytes: int, found: bytes) -> None:
+        """Begin to read a payload of another process, as long as an array lives."""
+        if not self._quiet:
+            self.history.keep(self.pid, byte, nbytes)
+            self.history.fold(self.pid, found)
+
+    def return_kept(self, byte: int) -> None:
+        """Note that the array of a payload has died, and that this was stored."""
+        if not self._quiet:
+            self.history.return_kept(self.pid, byte)
+
     def write(self, byte: int, nbytes: int) -> None:
         """Write memory; in the control words, nobody may read what was there before."""
         if not self._quiet and 0 <= byte < FIRST_AREA:
