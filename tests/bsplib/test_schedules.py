@@ -53,7 +53,7 @@ def test_programs_of_every_cell_are_right_in_random_orders():
 
 @pytest.mark.slow
 def test_some_programs_are_right_in_all_orders_with_two_preemptions():
-    found = explore("--preemptions", 2, "--event", "Pool", "--every", 39)
+    found = explore("--preemptions", 2, "--event", "Pool", "--every", 53)
     assert found["examples"] == []
     assert found["not_complete"] == {}
 

@@ -15,8 +15,6 @@ _HANDLER = "handlers of signals belong to the process, and are given no argument
 _JOB = "a process belongs to one job of MPI from its start to its end"
 EXCEPTIONS = {
     "bsplib/backends/signals.py": _HANDLER,
-    "bsplib/backends/shm/staging.py": "the system forks a process as a whole, and calls what "
-    "counts its forks without an argument",
     "bsplib/backends/mpi/ranks.py": _JOB,
     "bsplib/backends/table.py": "standard output belongs to the process, and is dropped once",
 }

@@ -123,7 +123,7 @@ class Memory:
 class JoinedPort(ShmPort):
     """The connection of a process that another backend has started to others of its host."""
 
-    def keep(self, handle: Handle) -> None:  # noqa: ARG002
+    def keep(self, handle: Handle) -> None:
         """See :meth:`Port.keep`: arrays may outlive the run, and with it the memory."""
 
     def align_clocks(self, *, again: bool) -> Alignment:  # noqa: ARG002  # all read one clock

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bsplib.backends.base import AFTER_ALL
@@ -192,16 +193,9 @@ class Leases:
         self.leases[:] = still
 
 
-_forks = 0
-"""Number of times that this process has forked."""
-
-
-def _count_fork() -> None:
-    global _forks  # noqa: PLW0603  # the system has one set of processes
-    _forks += 1
-
-
-os.register_at_fork(before=_count_fork)
+_forks: list[None] = []
+"""It has an entry for each time that this process has forked."""
+os.register_at_fork(before=partial(_forks.append, None))
 
 
 class Kept:
@@ -220,10 +214,10 @@ class Kept:
             "data": (address, False),
         }
         self._word = word_behind(address, nbytes)
-        self._forks = _forks
+        self._forks = len(_forks)
         atomics.store(self._word, 1)
 
     def __del__(self) -> None:
         # A child that the program has forked has the array, too, and may have it for longer.
-        if self._forks == _forks:
+        if self._forks == len(_forks):
             atomics.store(self._word, 0)

@@ -29,8 +29,8 @@ ENDS = ("sync", "oblsync")
 SIZES = ("inline", "buffer", "staged")
 """Where the values lie: in the cell, in the send buffer, or in memory that the entry names."""
 LIVES = ("unread", "dropped", "kept")
-"""What the reader of a large message does: it never takes it; its array dies in the superstep; or it
-lives until the one after it has come, or the end of the last run."""
+"""What the reader of a large message does: it never takes it; its array dies in the superstep; or
+it lives until the one after it has come, or the end of the last run."""
 PARTNERS = ("same", "gets", "nothing")
 
 _DESCRIBED = frozenset((STRIDED, PLACED, STAGED_PLACED, ASK, STAGED_ASK, NOTICE))
