@@ -194,7 +194,7 @@ class Port(ABC):
         It is called at most once for a payload, in the superstep in which it can be fetched.
 
         Returns:
-            Memory that no other process uses as long as the array, or a view of it, lives; None
+            Memory that no other process uses as long as it, or an array in it, is referred to; None
             where the payload has to be copied.
         """
         return None

@@ -321,7 +321,8 @@ def _typed(kind: type | tuple[type, ...], words: str) -> _Check:
 
     def check(what: str, value: Any) -> Any:
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise ValueError(f"{what} is {value!r}; it has to be {words}")  # noqa: TRY004  # as all
+            sentence = f"{what} is {value!r}; it has to be {words}"
+            raise ValueError(sentence)  # noqa: TRY004  # as all errors of a Machine's values
         return value
 
     return check
