@@ -127,6 +127,35 @@ def record_around(run: Run) -> Ints:
     return around
 
 
+def uninterrupted(
+    records: Rows, owner: Ints, first: Ints, last: Ints
+) -> tuple[Ints, Ints, Ints, Floats]:
+    """Divide stretches of time at the records of sub-groups that interrupt them.
+
+    Args:
+        records: records.
+        owner: for each the position of the stretch that it is inside of; below 0: of none.
+        first: when each stretch begins.
+        last: when it ends.
+
+    Returns:
+        The parts between those records: the position of their stretch, begin, end, and which share
+        they are of all parts of it.
+    """
+    inner = np.flatnonzero(owner >= 0)
+    order = inner[np.lexsort((records["start"][inner], owner[inner]))]
+    around, ended = owner[order], records["end"][order]
+    place = np.append(around, np.arange(len(first)))
+    resumed = first.copy()
+    resumed[around] = ended  # of several the last one stays
+    is_first = np.diff(around, prepend=-1) > 0
+    begin = np.append(np.where(is_first, first[around], np.roll(ended, 1)), resumed)
+    end = np.append(records["start"][order], last).clip(min=begin)
+    whole = np.bincount(place, end - begin, len(first))[place]
+    share = np.divide(end - begin, whole, out=np.ones(len(place)), where=whole > 0)
+    return place, begin, end, share
+
+
 class Leads(NamedTuple):
     """What processes did before they opened sub-groups, as columns; what is inside comes first."""
 

@@ -27,7 +27,7 @@ from bsplib.profiler import window as window_module
 from bsplib.profiler._steps import root_steps_of
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.book import IS_LOST
-from bsplib.profiler.costs import h_relation
+from bsplib.profiler.costs import h_relation, uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -501,28 +501,9 @@ def _stages(booked: BookedWindow) -> _Stages:
 def _without_inner(account: Account, stretches: _Stretches) -> _Stretches:
     """Replace stretches that records of sub-groups interrupt by their uninterrupted parts."""
     pid, first, last, amounts = stretches
-    records, inner = account.run.records, np.flatnonzero(account.owner >= account.halo)
-    if len(inner) == 0:
+    owner = account.owner - account.halo
+    if owner.max(initial=-1) < 0:
         return stretches
-    order = inner[np.lexsort((records["start"][inner], account.owner[inner]))]
-    owner = account.owner[order] - account.halo
-    heads = np.flatnonzero(np.diff(owner, prepend=-1))
-    tails = np.append(heads[1:], len(owner)) - 1
-    begin = np.append(0, records["end"][order])[:-1]
-    begin[heads] = first[owner[heads]]
-    place = np.append(owner, owner[tails])
-    begin = np.append(begin, records["end"][order[tails]])
-    end = np.append(records["start"][order], last[owner[tails]]).clip(min=begin)
-    whole = np.bincount(place, end - begin, len(pid))[place]
-    share = np.divide(end - begin, whole, out=np.zeros(len(place)), where=whole > 0)
-    kept = np.ones(len(pid), bool)
-    kept[place] = False
-    return (
-        np.append(pid[kept], pid[place]),
-        np.append(first[kept], begin),
-        np.append(last[kept], end),
-        {
-            layer: np.append(values[kept], values[place] * share)
-            for layer, values in amounts.items()
-        },
-    )
+    place, begin, end, share = uninterrupted(account.run.records, owner, first, last)
+    parts = {layer: values[place] * share for layer, values in amounts.items()}
+    return pid[place], begin, end, parts

@@ -8,7 +8,7 @@ comes after all supersteps on which it depends.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -61,13 +61,15 @@ class Pieces:
 
     The computation between a sync and the opening of a sub-group belongs to a superstep of
     the parent, but takes place before the first sync of the sub-group. The time inside put,
-    get and send is known only for a whole superstep; it counts as spent at its end.
+    get and send is known only for a whole superstep; it is spread evenly over its pieces.
     """
 
     before: Ints
     """The record before whose arrival the piece was computed."""
     owner: Ints
-    """The record to which the computation belongs."""
+    """The record to which the computation belongs: for the first pieces each record in turn."""
+    share: Floats
+    """The part of that record's own time; these add up to 1 for each owner."""
     comp_s: Floats
     """Computation; adds up to ``w_s`` for each owner."""
     waiting_s: Floats
@@ -115,8 +117,7 @@ class Timeline:
     @cached_property
     def pieces(self) -> Pieces:
         """The computation of all records in pieces."""
-        spent_s = spent_ns(self.run.records)[self.position] / 1e9
-        return _on_a_core(_pieces(self, spent_s), self.w_s, spent_s)
+        return _pieces(self)
 
     @cached_property
     def ahead_s(self) -> Floats:
@@ -243,13 +244,8 @@ def _with_links(steps: list[Step], link_to: Ints) -> list[Step]:
 # -- pieces of computation ------------------------------------------------------------------
 
 
-def _pieces(timeline: Timeline, spent_s: Floats) -> Pieces:
-    """Divide the time between syncs into pieces, by the records to which it belongs.
-
-    Args:
-        timeline: the records in order.
-        spent_s: computation of each, including waiting for a core.
-    """
+def _pieces(timeline: Timeline) -> Pieces:
+    """Divide the time between syncs into pieces, by the records to which it belongs."""
     records, before = timeline.run.records[timeline.position], timeline.before
     since = np.where(before < 0, _began(records)[records["pid"]], records["end"][before])
     lengths = np.maximum(records["arrive"] - since, 0)
@@ -262,20 +258,14 @@ def _pieces(timeline: Timeline, spent_s: Floats) -> Pieces:
     piece_before = np.append(every, timeline.place[found.row])
     owner = np.append(every, timeline.place[found.around])
     length_s = np.append(lengths, found.ns) / 1e9
-    comp_s = _without_calls(owner, length_s, spent_s)
-    rest_s = length_s - comp_s
+    whole_s = np.bincount(owner, length_s, len(lengths))[owner]
+    share = np.divide(length_s, whole_s, out=np.ones_like(length_s), where=whole_s > 0)
+    spent_s = share * (spent_ns(records)[owner] / 1e9)
+    comp_s, rest_s = share * timeline.w_s[owner], length_s - spent_s
     recorded_s = np.where(piece_before == owner, records["recording"][owner] / 1e9, 0.0)
     recording_s = np.clip(recorded_s, 0.0, rest_s)
-    return Pieces(
-        piece_before, owner, comp_s, np.zeros_like(comp_s), rest_s - recording_s, recording_s
-    )
-
-
-def _on_a_core(pieces: Pieces, w_s: Floats, spent_s: Floats) -> Pieces:
-    """Separate waiting for a core from computation, with the ratio of the owner's record."""
-    share = np.divide(w_s, spent_s, out=np.ones_like(w_s), where=spent_s > 0)
-    comp_s = pieces.comp_s * share[pieces.owner]
-    return replace(pieces, comp_s=comp_s, waiting_s=pieces.comp_s - comp_s)
+    waiting_s, calls_s = spent_s - comp_s, rest_s - recording_s
+    return Pieces(piece_before, owner, share, comp_s, waiting_s, calls_s, recording_s)
 
 
 def _began(records: Rows) -> Ints:
@@ -283,21 +273,3 @@ def _began(records: Rows) -> Ints:
     began = np.full(int(records["pid"].max(initial=-1)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(began, records["pid"], records["start"])
     return began
-
-
-def _without_calls(owner: Ints, length_s: Floats, spent_s: Floats) -> Floats:
-    """Subtract the time inside primitives from the pieces of each owner, the last one first."""
-    comp_s = length_s.copy()
-    count = np.bincount(owner, minlength=len(spent_s))
-    single = count[owner] == 1
-    comp_s[single] = spent_s[owner[single]]
-    parts: dict[int, list[int]] = defaultdict(list)
-    for piece in np.flatnonzero(~single).tolist():
-        parts[int(owner[piece])].append(piece)
-    for number, pieces in parts.items():
-        excess = float(length_s[pieces].sum() - spent_s[number])
-        for piece in reversed(pieces):
-            taken = min(excess, float(comp_s[piece]))
-            comp_s[piece] -= taken
-            excess -= taken
-    return comp_s

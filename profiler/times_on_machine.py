@@ -24,7 +24,7 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from bsplib.profiler._arrays import Bools, Ints, Numbers
     from bsplib.profiler.rates import Rates
-    from bsplib.profiler.timeline import Step
+    from bsplib.profiler.timeline import Pieces, Step
     from bsplib.recording.records import Run
 
 
@@ -149,7 +149,7 @@ def _set_in_order(run: Run, records: Numbers, own: Ints, h: Numbers, rates: Rate
     """Set the times of a run step by step: processes need not begin a superstep together."""
     order = Timeline(run)
     position, pieces = order.position, order.pieces
-    ns = _lengths(order, own[position])
+    ns = _lengths(pieces, own[position])
     ahead = np.bincount(pieces.before, ns, len(own)).astype(np.int64)
     ends = np.array([step.kind == Kind.END for step in order.steps], bool)[order.step]
     clocks = clocks_of(order, ahead, _price_ns(greatest(order, h[position]), ends, rates))
@@ -168,21 +168,12 @@ def _set_in_order(run: Run, records: Numbers, own: Ints, h: Numbers, rates: Rate
     records["start"] = start
 
 
-def _lengths(order: Timeline, own: Ints) -> Ints:
+def _lengths(pieces: Pieces, own: Ints) -> Ints:
     """Divide what each record takes by itself among its pieces, as in the run itself."""
-    pieces = order.pieces
-    rows = np.lexsort((pieces.before, pieces.owner))
-    owner = pieces.owner[rows]
-    was = np.rint((pieces.comp_s + pieces.waiting_s)[rows] * 1e9).astype(np.int64)
-    until = np.cumsum(was)
-    total = np.bincount(owner, was, len(own)).clip(min=1)
-    share = (until - _at_first(until - was, owner)) / total[owner]
-    is_first = np.diff(owner, prepend=-1) > 0
-    is_last = np.roll(is_first, -1)
-    until = np.where(is_last, own[owner], np.rint(own[owner] * share).astype(np.int64))
-    lengths = np.empty_like(until)
-    lengths[rows] = until - np.where(is_first, 0, np.roll(until, 1))
-    return lengths
+    ns, count = np.rint(own[pieces.owner] * pieces.share).astype(np.int64), len(own)
+    others = np.bincount(pieces.owner[count:], ns[count:], count).astype(np.int64)
+    ns[:count] = (own - others).clip(min=0)
+    return ns
 
 
 def _at_first(values: Ints, keys: Ints) -> Ints:

@@ -25,6 +25,7 @@ from bsplib.profiler.costs import (
     h_relation,
     record_around,
     spent_by_phase,
+    uninterrupted,
 )
 from bsplib.profiler.format import processes_named, title_lines
 from bsplib.profiler.limits import check_file
@@ -32,7 +33,7 @@ from bsplib.profiler.window import root_supersteps
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from bsplib.profiler.export.table import Request
     from bsplib.recording.records import Run
@@ -84,15 +85,21 @@ def _slices(request: Request) -> Iterator[Event]:
     amounts = before.tolist()
     moments = np.stack([run.records[name] for name in _MOMENTS], axis=1).tolist()
     pids = run.records["pid"].tolist()
-    children = _children(run)
+    parts: defaultdict[int, list[list[float]]] = defaultdict(list)
+    span = run.records["start"], run.records["arrive"]
+    found = uninterrupted(run.records, record_around(run), *span)
+    for row, *part in zip(*(column.tolist() for column in found), strict=True):
+        parts[row].append(part)
     described = list(_described(request))
     for row in _in_order(run):
         pid, (start, arrive, released, end) = pids[row], moments[row]
         name, args = described[row]
         yield _slice("superstep", name, pid, (start, end)) | {"args": args}
-        gaps = _gaps(start, arrive, children[row])
-        for phase, *span in _filled(gaps, zip(PHASES[:3], amounts[row], strict=False)):
-            yield _slice("phase", phase, pid, span)
+        for at, until, share in parts[row]:
+            ends = itertools.accumulate((share * each for each in amounts[row][:3]), initial=at)
+            for phase, (begun, ended) in zip(PHASES, itertools.pairwise(ends), strict=False):
+                if begun < (ended := min(ended, until)):
+                    yield _slice("phase", phase, pid, (begun, ended))
         for phase, *span in ((PHASES[3], arrive, released), (PHASES[2], released, end)):
             if span[0] < span[1]:
                 yield _slice("phase", phase, pid, span)
@@ -148,46 +155,6 @@ def _in_order(run: Run) -> list[int]:
     keys = (records["group"], -records["end"], records["start"], records["pid"])
     order: list[int] = np.lexsort(keys).tolist()
     return order
-
-
-def _children(run: Run) -> defaultdict[int, list[tuple[int, int]]]:
-    """Return when each record was interrupted by the supersteps of sub-groups, in order."""
-    inside: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    around, records = record_around(run), run.records
-    rows = np.flatnonzero(around >= 0)
-    rows = rows[np.argsort(records["start"][rows], kind="stable")]
-    columns = around[rows], records["start"][rows], records["end"][rows]
-    for parent, start, end in zip(*(column.tolist() for column in columns), strict=True):
-        inside[parent].append((start, end))
-    return inside
-
-
-def _gaps(start: int, end: int, children: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a range that none of the children covers; these are in order."""
-    for begun, ended in children:
-        if start < begun:
-            yield start, min(begun, end)
-        start = max(start, ended)
-    if start < end:
-        yield start, end
-
-
-def _filled(
-    gaps: Iterator[tuple[int, int]], amounts: Iterable[tuple[str, float]]
-) -> Iterator[tuple[str, float, float]]:
-    """Lay amounts of time into gaps, one after another: yield name, start and end of each piece."""
-    at: float
-    at, end = next(gaps, (0, 0))
-    for name, amount in amounts:
-        left = amount
-        while left > 0:
-            if at == end:
-                at, end = next(gaps, (0, 0))
-                if at == end:
-                    return
-            piece = min(left, end - at)
-            yield name, at, at + piece
-            at, left = at + piece, left - piece
 
 
 def _h_counter(run: Run) -> Iterator[Event]:
