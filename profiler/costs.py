@@ -9,8 +9,8 @@ import numpy as np
 
 from bsplib.directions import is_out
 from bsplib.profiler._by_step import BySuperstep, table_of
-from bsplib.profiler._numbering import changes, finder, is_small, rank_in_place
-from bsplib.recording.records import NOT_MEASURED, Run
+from bsplib.profiler._numbering import finder, rank_in_place
+from bsplib.recording.records import MAX_NUMBER, NOT_MEASURED, Run
 from bsplib.recording.tables import constant
 
 if TYPE_CHECKING:
@@ -56,25 +56,12 @@ def by_superstep(run: Run) -> BySuperstep:
 
 
 def _superstep_numbers(run: Run) -> Ints:
-    group, superstep = run.records["group"], run.records["superstep"]
-    least = np.full(len(run.groups), np.iinfo(np.int64).max)
-    end = np.zeros(len(run.groups), np.int64)
-    if len(run.groups) == 1:
-        least[0] = superstep.min(initial=least[0])
-        end[0] = superstep.max(initial=-1) + 1
-    else:
-        np.minimum.at(least, group, superstep)
-        np.maximum.at(end, group, superstep + 1)
-    lengths = np.maximum(end - least, 0)  # a window of a run has late supersteps only
-    if is_small(lengths.sum(dtype=float), len(group)):
-        first = np.cumsum(lengths) - lengths - np.where(end > 0, least, 0)
-        keys: Ints = first[group] + superstep
-        rank_in_place(keys)
-        return keys
-    order = np.lexsort((superstep, group))
-    numbers = np.empty(len(order), np.int64)
-    numbers[order] = np.cumsum(changes(group[order], superstep[order])) - 1
-    return numbers
+    columns = (run.records[name].astype(np.int64) for name in ("group", "superstep"))
+    # A window of a run has late ones only.
+    group, superstep = (each - each.min(initial=MAX_NUMBER) for each in columns)
+    keys: Ints = group * (superstep.max(initial=0) + 1) + superstep
+    rank_in_place(keys)
+    return keys
 
 
 class GroupColumns(NamedTuple):

@@ -93,7 +93,6 @@ class DepartureSums:
     def __init__(self, run: Run, g: float, l: float, rule: str = "max") -> None:  # noqa: E741  # the name in the field
         self._prices = g, l, rule
         self._sums = survey(run).sums
-        self._is_one_group = len(run.groups) == 1
         self._parts: list[Columns] = []
         self._over_s = np.zeros(len(self._sums.origins))
         self._count = np.zeros(len(self._sums.origins), np.int64)
@@ -115,8 +114,6 @@ class DepartureSums:
         if not self._parts:
             return Columns(dict.fromkeys(_FIELDS, np.zeros(0, np.int64)), 0)
         every = joined(self._parts)
-        if self._is_one_group:
-            return every
         ordered: Columns = every[np.argsort(every["group"], kind="stable")]
         return ordered
 

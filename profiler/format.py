@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import unicodedata
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.cells import cell_len, set_cell_size
 
 from bsplib.profiler.survey import elapsed_s, waiting_ns
 from bsplib.visible import visible as visible  # noqa: PLC0414  # part of this module, for its users
@@ -81,23 +81,11 @@ def shortened(text: str, columns: int) -> str:
 
     Both ends of a name identify it best. Wide letters, such as Chinese ones, take two columns.
     """
-    if sum(map(_columns, text)) <= columns:
+    if cell_len(text) <= columns:
         return text
     tail = (columns - 1) // 2
-    return f"{_fitting(text, columns - 1 - tail)}…{_fitting(text[::-1], tail)[::-1]}"
-
-
-def _fitting(text: str, columns: int) -> str:
-    """Return the beginning of a text that fits into a number of columns."""
-    for position, char in enumerate(text):
-        columns -= _columns(char)
-        if columns < 0:
-            return text[:position]
-    return text
-
-
-def _columns(char: str) -> int:
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    head, end = set_cell_size(text, columns - 1 - tail), set_cell_size(text[::-1], tail)[::-1]
+    return f"{head.rstrip()}…{end.lstrip()}"
 
 
 def said(run: Run, key: str) -> str:

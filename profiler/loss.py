@@ -26,7 +26,7 @@ from bsplib.profiler.mends import LIKE_OTHERS, WITHOUT_PICKLES
 from bsplib.profiler.survey import survey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
     from bsplib.profiler._arrays import Floats
     from bsplib.profiler.book import Book
@@ -200,26 +200,49 @@ records are looked at."""
 
 def drafts_of(callgraph: CallGraph, book: Book) -> list[Loss]:
     """Return the losses of a run as they are in the sums of its book, the greatest first."""
-    nprocs, found = book.run.nprocs, list[Loss]()
-    lost = book.sums.losses
+    nprocs, lost, at_stacks = book.run.nprocs, book.sums.losses, list[Loss]()
     most = sorted(lost, key=lambda place: -sum(lost[place].values()))
-    for part, kind in _KIND_OF.items():
-        merged: defaultdict[tuple[object, ...], list[Loss]] = defaultdict(list)
+    for part in _KIND_OF:
         for origin in [origin for which, origin in most if which == part][:_MOST_PLACES]:
-            for each in _at_stack(callgraph, book, part, origin, lost[part, origin]):
-                chain = callgraph.origins[origin]
-                alone = origin if each.habit == kinds.ONE_OFF else None
-                merged[each.habit, each.pids, chain[-2:], alone].append(each)
-        for alike in merged.values():
-            alike.sort(key=lambda each: -each.ns)
-            loss = replace(alike[0], kind=kind or alike[0].habit)
-            loss.ns = sum(each.ns for each in alike)
-            loss.members = tuple(pair for each in alike for pair in each.members)
-            set_place(loss, callgraph, [origin for each in alike for origin in each.origins])
-            found.append(loss)
+            at_stacks += _at_stack(callgraph, book, part, origin, lost[part, origin])
+    at_stacks.sort(key=lambda each: -each.ns)
+
+    def key(loss: Loss) -> tuple[object, ...]:
+        (origin,) = loss.origins
+        alone = origin if loss.habit == kinds.ONE_OFF else None
+        return loss.part, loss.habit, loss.pids, callgraph.origins[origin][-2:], alone
+
+    found = [joined(callgraph, alike) for alike in grouped(at_stacks, key)]
     if ns := book.whole()["core"]:  # once for the run: it is not the program's
         found.append(Loss(kinds.CORE, ns, nprocs, PARTS[parts.CORE]))
     return sorted(found, key=lambda loss: -loss.ns)
+
+
+def grouped(losses: Iterable[Loss], key: Callable[[Loss], Hashable]) -> list[list[Loss]]:
+    """Return the losses of each key, in their order."""
+    groups: defaultdict[Hashable, list[Loss]] = defaultdict(list)
+    for loss in losses:
+        groups[key(loss)].append(loss)
+    return list(groups.values())
+
+
+def joined(callgraph: CallGraph, losses: list[Loss]) -> Loss:
+    """Return several losses as one of the kind and at the cost centre of the first of them."""
+    first = losses[0]
+    ways = [how for how in first.mended_ns if all(how in each.mended_ns for each in losses)]
+    loss = replace(
+        first,
+        ns=sum(each.ns for each in losses),
+        count=sum(each.count for each in losses),
+        passes=sum(each.passes for each in losses),
+        change_s=first.change_s if len(losses) == 1 else None,
+        pids=tuple(sorted({pid for each in losses for pid in each.pids})),
+        members=tuple(pair for each in losses for pair in each.members),
+        mended_ns={how: sum(each.mended_ns[how] for each in losses) for how in ways},
+    )
+    origins = dict.fromkeys(origin for each in losses for origin in each.origins)
+    set_place(loss, callgraph, list(origins))
+    return loss
 
 
 def set_place(loss: Loss, callgraph: CallGraph, origins: list[int]) -> None:
@@ -263,9 +286,8 @@ def _draft(
     members: tuple[tuple[int, int], ...],
 ) -> Loss:
     """Return what is lost at the call stack of its members."""
-    loss = Loss(habit, ns, book.run.nprocs, PARTS[part], habit, members=members, pids=pids)
-    loss.origins = (members[0][0],)
-    return loss
+    kind, origins = _KIND_OF[part] or habit, (members[0][0],)
+    return Loss(kind, ns, book.run.nprocs, PARTS[part], habit, True, origins, members, pids=pids)
 
 
 def _passes(callgraph: CallGraph, chain: tuple[str, ...]) -> int:

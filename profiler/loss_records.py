@@ -6,7 +6,7 @@ what the run would take if it were mended.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,8 @@ from bsplib.profiler.loss import (
     FEW,
     Loss,
     drafts_of,
+    grouped,
+    joined,
     least_ns,
     on_core_ns,
     results_of,
@@ -126,7 +128,7 @@ def find(callgraph: CallGraph, book: Book) -> tuple[Loss, ...]:
         if _saved_as_others(whole) > _HIDDEN * sum(map(_saved_as_others, alone)):
             worth = [whole, *(each for each in worth if each not in alone)]
     if book.run.samples is not None:
-        worth = _joined(worth)
+        worth = _joined(callgraph, worth)
     rest = [each for each in drafts if not each.mended_ns]
     told = [each for each in [*savings, *results_of(callgraph, book)] if each.ns >= max(least, 1)]
     for loss in told:
@@ -146,43 +148,24 @@ def _saved_as_others(loss: Loss) -> float:
 
 def _together(callgraph: CallGraph, losses: list[Loss]) -> dict[Loss, list[Loss]]:
     """Return losses of several processes at one place that may hide each other, as one."""
-    places: defaultdict[tuple[object, ...], list[Loss]] = defaultdict(list)
-    for loss in losses:
-        if loss.habit == kinds.FIXED and loss.pids:
-            places[loss.part, loss.chain[-2:]].append(loss)
-    found = {}
-    for alone in places.values():
-        if len(alone) > 1:
-            whole = replace(alone[0], ns=sum(each.ns for each in alone), mended_ns={})
-            whole.pids = tuple(sorted(pid for each in alone for pid in each.pids))
-            whole.members = tuple(pair for each in alone for pair in each.members)
-            origins = dict.fromkeys(origin for each in alone for origin in each.origins)
-            set_place(whole, callgraph, list(origins))
-            found[whole] = alone
-    return found
+    fixed = [loss for loss in losses if loss.habit == kinds.FIXED and loss.pids]
+    places = grouped(fixed, lambda loss: (loss.part, loss.chain[-2:]))
+    return {joined(callgraph, alone): alone for alone in places if len(alone) > 1}
 
 
-def _joined(losses: list[Loss]) -> list[Loss]:
+def _joined(callgraph: CallGraph, losses: list[Loss]) -> list[Loss]:
     """Join losses of one kind and process that arise at the same line into the greatest.
 
     What is saved adds up, since their supersteps are not the same.
     """
-    first: dict[Hashable, Loss] = {}
-    for loss in losses:
+
+    def key(loss: Loss) -> Hashable:
         is_sampled = isinstance(loss.line, LinePlace) and loss.habit != kinds.ONE_OFF
-        key = (loss.kind, loss.pids, loss.line) if is_sampled else loss
-        whole = first.setdefault(key, loss)
-        if whole is loss:
-            continue
-        whole.ns += loss.ns
-        whole.count += loss.count
-        whole.passes += loss.passes
-        whole.change_s = None
-        whole.nodes = tuple(dict.fromkeys((*whole.nodes, *loss.nodes)))
-        whole.sites = tuple(dict.fromkeys((*whole.sites, *loss.sites)))
-        ways = [how for how in whole.mended_ns if how in loss.mended_ns]
-        whole.mended_ns = {how: whole.mended_ns[how] + loss.mended_ns[how] for how in ways}
-    return list(first.values())
+        return (loss.kind, loss.pids, loss.line) if is_sampled else loss
+
+    return [
+        joined(callgraph, alike) if len(alike) > 1 else alike[0] for alike in grouped(losses, key)
+    ]
 
 
 class LossRecords:
@@ -290,27 +273,17 @@ class _Observed:
 
     def rows(self, window: LossWindow) -> LossRows | None:
         """Return the records of the loss in a window; None if there are none."""
+        found = _RECORDS.get(self.loss.kind, self._of_members)(window)
+        return LossRows(window, found, self.loss) if len(found) else None
+
+    def _of_members(self, window: LossWindow) -> Ints:
         loss, account = self.loss, window.account
-        if loss.kind == kinds.STEPS:
-            found = _could_be_one(account)
-        elif loss.kind == kinds.MESSAGES:
-            found = _small_messages(account)
-        elif loss.kind == kinds.SYSTEM:
-            found = np.flatnonzero(window.system)
-        elif loss.kind == kinds.PICKLING:
-            found = account.halo + np.flatnonzero(window.records["pickling"][account.halo :])
-        elif loss.kind == kinds.CORE:
-            found = np.arange(account.halo, len(window.pid))
-        elif loss.kind == kinds.COMMUNICATION:
-            found = np.flatnonzero(np.isin(window.origin, loss.origins))
-        elif loss.habit == kinds.ONE_OFF:
-            found = account.halo + np.flatnonzero(np.isin(account.position, self._wanted))
-        else:
-            keys = window.origin * self._nprocs + window.pid
-            found = np.flatnonzero(np.isin(keys, self._wanted) & (window.origin >= 0))
-        if len(found) == 0:
-            return None
-        return LossRows(window, found, loss)
+        if loss.kind == kinds.COMMUNICATION:
+            return np.flatnonzero(np.isin(window.origin, loss.origins))
+        if loss.habit == kinds.ONE_OFF:
+            return account.halo + np.flatnonzero(np.isin(account.position, self._wanted))
+        keys = window.origin * self._nprocs + window.pid
+        return np.flatnonzero(np.isin(keys, self._wanted) & (window.origin >= 0))
 
     def add(self, window: LossWindow, loss: LossRows) -> None:
         """Take in its records in a window."""
@@ -509,3 +482,15 @@ def _small_messages(account: Account) -> Ints:
     small[: account.halo] = False
     found: Ints = np.flatnonzero(small)
     return found
+
+
+_RECORDS: dict[str, Callable[[LossWindow], Ints]] = {
+    kinds.STEPS: lambda window: _could_be_one(window.account),
+    kinds.MESSAGES: lambda window: _small_messages(window.account),
+    kinds.SYSTEM: lambda window: np.flatnonzero(window.system),
+    kinds.PICKLING: lambda window: np.flatnonzero(
+        window.records["pickling"] * (window.origin >= 0)
+    ),
+    kinds.CORE: lambda window: np.arange(window.account.halo, len(window.pid)),
+}
+"""The records of a window for the kinds that may be anywhere."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 KINDS = ("minor", "major")
 """Page faults without input, and those that waited for it."""
-_FIELDS = {"minor": ("comp_minor", "comm_minor"), "major": ("comp_major", "comm_major")}
+_MINOR, _MAJOR = ("comp_minor", "comm_minor"), ("comp_major", "comm_major")
 
 _FAULT_NS = 1_000_000
 """A page fault takes no longer: that of a huge page, which is filled with zeros."""
@@ -68,7 +68,7 @@ def _by_origin(callgraph: CallGraph) -> Ints | None:
             continue
         rows = records.read(chunk, ("pid", "stack", "kind", *PAGE_FAULTS))
         at = callgraph.origin_of(rows), rows["pid"]
-        for number, fields in enumerate(_FIELDS.values()):
+        for number, fields in enumerate((_MINOR, _MAJOR)):
             for name in fields:
                 values = rows[name]
                 is_measured |= bool((values != NOT_MEASURED).any())
@@ -91,14 +91,11 @@ def faults_behind(callgraph: CallGraph, nodes: Iterable[str], ns: int) -> int:
     Returns:
         0 where page faults do not explain the time, or were not measured.
     """
-    run = callgraph.run
     origins = sorted({origin for node in nodes for origin in callgraph.passing[node]})
     parts: list[tuple[Ints, Ints]] = []
-    records = run.table("records")
-    for chunk in range(len(records.bounds) - 1):
-        rows = records.read(chunk, ("pid", "stack", "kind", *_FIELDS["minor"]))
+    for _, rows in callgraph.run.table("records").chunks(("pid", "stack", "kind", *_MINOR)):
         inside = np.isin(callgraph.origin_of(rows), origins)
-        counts = sum(rows[name][inside].clip(min=0) for name in _FIELDS["minor"])
+        counts = sum(rows[name][inside].clip(min=0) for name in _MINOR)
         parts.append((rows["pid"][inside], counts))
     pids, faults = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     mine = [faults[pids == pid] for pid in np.unique(pids)]

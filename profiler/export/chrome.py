@@ -86,8 +86,8 @@ def _slices(request: Request) -> Iterator[Event]:
     moments = np.stack([run.records[name] for name in _MOMENTS], axis=1).tolist()
     pids = run.records["pid"].tolist()
     parts: defaultdict[int, list[list[float]]] = defaultdict(list)
-    span = run.records["start"], run.records["arrive"]
-    found = uninterrupted(run.records, record_around(run), *span)
+    around, busy = record_around(run), (run.records["start"], run.records["arrive"])
+    found = uninterrupted(run.records, around, *busy)
     for row, *part in zip(*(column.tolist() for column in found), strict=True):
         parts[row].append(part)
     described = list(_described(request))
@@ -100,9 +100,9 @@ def _slices(request: Request) -> Iterator[Event]:
             for phase, (begun, ended) in zip(PHASES, itertools.pairwise(ends), strict=False):
                 if begun < (ended := min(ended, until)):
                     yield _slice("phase", phase, pid, (begun, ended))
-        for phase, *span in ((PHASES[3], arrive, released), (PHASES[2], released, end)):
-            if span[0] < span[1]:
-                yield _slice("phase", phase, pid, span)
+        for phase, begun, ended in ((PHASES[3], arrive, released), (PHASES[2], released, end)):
+            if begun < ended:
+                yield _slice("phase", phase, pid, (begun, ended))
 
 
 _MOMENTS = ("start", "arrive", "released", "end")
