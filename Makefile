@@ -154,9 +154,8 @@ wheels: tools
 # at random moments, and read damaged files.
 soak: tools
 	BSP_EXAMPLES=20 $(BIN)/pytest -m "" --timeout 0 -k random tests/bsplib/test_random_programs.py \
-	  tests/bsplib/mpi/test_inside.py tests/bsplib/mpi/test_rounds.py
+	  tests/bsplib/test_forms.py tests/bsplib/mpi/test_inside.py tests/bsplib/mpi/test_rounds.py
 	$(BIN)/python -m tests.bsplib.soak
-	$(BIN)/python -m tests.bsplib.soak_forms --programs 5000
 	$(BIN)/python tests/bsplib/schedules.py --preemptions 2 --seconds 10 --random 100000
 	$(BIN)/python tests/bsplib/kills.py
 	$(BIN)/python -m tests.profiler.fuzz

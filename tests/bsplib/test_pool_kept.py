@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import signal
@@ -14,6 +15,7 @@ import pytest
 
 import bsplib
 from bsplib.backends.shm.child import KeptPort
+from bsplib.backends.shm.context import ProcessContext
 
 pytestmark = pytest.mark.real_processes
 
@@ -207,6 +209,34 @@ def test_a_result_is_not_lost_if_its_process_ends_before_others_have_reported(mo
             pool.run(main)
         monkeypatch.undo()
         assert pool.run(main) == [0, 1, 2]
+
+
+HAS_BEGUN_ANEW = multiprocessing.Event()
+
+
+def fails_in_a_group(bsp):
+    """Process 1 fails in a group in which process 0 goes on."""
+    with bsp.partition([bsp.nprocs]) as sub:
+        sub.sync()
+        with sub.partition([sub.nprocs]) as inner:
+            inner.sync()
+        if sub.pid == 1:
+            raise ValueError("the error of the program")
+        HAS_BEGUN_ANEW.wait(0.2)
+        sub.sync()
+
+
+def test_a_process_that_fails_gives_back_nothing_while_others_are_in_the_run(monkeypatch):
+    begin_anew = ProcessContext.begin_anew
+
+    def noted_begin_anew(self):
+        begin_anew(self)
+        HAS_BEGUN_ANEW.set()
+
+    monkeypatch.setattr(ProcessContext, "begin_anew", noted_begin_anew)
+    with bsplib.Pool(2) as pool, pytest.raises(ValueError, match="the error of the program"):
+        pool.run(fails_in_a_group)
+    assert not HAS_BEGUN_ANEW.is_set()
 
 
 # -- streams and checks -----------------------------------------------------------------------

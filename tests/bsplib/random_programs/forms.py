@@ -304,7 +304,9 @@ class Process:
         if kind == "exact":
             return self.draw.choice([Fraction(1, 3), True, 1 << 62, -(1 << 63), 1 << 63, 5])
         if kind == "numpy's":
-            return self.draw.choice([np.float64, np.float64, np.int64])(self.draw.randint(0, 9))
+            return self.draw.choice([np.float64, np.float64, np.int64, float])(
+                self.draw.randint(0, 9)
+            )
         if kind == "truths":
             return np.array([self.draw.random() < 0.5 for _ in range(4)])
         if kind == "arrays":
@@ -358,5 +360,6 @@ class Process:
         if any(isinstance(each, float | complex) for each in values):
             rounded = 1e-9 * (1 + max(abs(complex(each)) for each in values))
             assert np.isclose(complex(found), complex(total), atol=rounded), (found, values)
+            assert type(found) is type(total), (found, values)
         else:
             assert (type(found), found) == (type(total), total), (found, values)
