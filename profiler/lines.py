@@ -23,14 +23,13 @@ import numpy as np
 
 from bsplib.profiler.kinds import LEAST_TOLD
 from bsplib.recording.chunk_ranges import RecordsOfSamples
-from bsplib.recording.records import Doing
 from bsplib.recording.tables import Columns
 from bsplib.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence, Set
+    from collections.abc import Iterable, Iterator, Set
 
-    from bsplib.profiler._arrays import Floats, Table
+    from bsplib.profiler._arrays import Floats, Ints, Table
     from bsplib.profiler.callgraph import CallGraph, Node
     from bsplib.recording.records import Frame, Run, Stack
 
@@ -40,18 +39,6 @@ _INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3")
 
 COMPREHENSIONS = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})
 """Frames that Python creates inside a function; their calls count as the function's."""
-
-PART_NAMES = {
-    "computing": "computing",
-    "calls": "in calls",
-    "waiting": "waiting",
-    "blocked": "blocked",
-    "no_core": "without a core",
-}
-"""What a process does in the seconds of a line, and its names in texts for users."""
-PARTS = tuple(PART_NAMES)
-_PART_OF = np.array(list(Doing), np.intp)
-"""The part in which a sample is booked, by its Doing: the parts are in this order."""
 
 
 class LineSeconds(NamedTuple):
@@ -71,6 +58,19 @@ class LineSeconds(NamedTuple):
     def total(self) -> float:
         """Sum of the parts."""
         return sum(self)
+
+    @classmethod
+    def of(cls, sums: Floats) -> LineSeconds:
+        """Return the seconds of all processes together."""
+        return cls(*sums.sum(axis=0).tolist())
+
+
+PARTS = LineSeconds._fields
+"""What a process does in the seconds of a line, in the order of ``Doing``."""
+PART_NAMES = dict(
+    zip(PARTS, ("computing", "in calls", "waiting", "blocked", "without a core"), strict=True)
+)
+"""Its names in texts for users."""
 
 
 class LinePlace(NamedTuple):
@@ -101,17 +101,15 @@ class Line(NamedTuple):
     """While the line itself was executed, or what it called outside the program."""
     whole: LineSeconds
     """The same with all functions of the program that it called."""
-    pid: int
-    """The process in which it took most."""
-    greatest_s: float
-    """What it took there, by itself."""
+    by_process: tuple[float, ...]
+    """What it took by itself, by pid."""
 
 
-def seconds_of(samples: Table) -> Floats:
-    """Return for how many seconds samples stand, by sample and part (``PARTS``)."""
-    seconds = np.zeros((len(samples), len(PARTS)))
-    seconds[np.arange(len(samples)), _PART_OF[samples["doing"]]] = samples["spent"] / 1e9
-    return seconds
+def _summed(run: Run, samples: Table, place: Ints, count: int) -> Floats:
+    """Sum up the seconds of samples by the places where they are, by process and part."""
+    sums = np.zeros((count, run.nprocs, len(PARTS)))
+    np.add.at(sums, (place, samples["pid"], samples["doing"]), samples["spent"] / 1e9)
+    return sums
 
 
 def lines_of(run: Run) -> list[Line]:
@@ -122,30 +120,20 @@ def lines_of(run: Run) -> list[Line]:
     """
     if run.samples is None:
         return []
-    sums = np.zeros((len(run.stacks), run.nprocs, len(PARTS)))
-    np.add.at(sums, (run.samples["stack"], run.samples["pid"]), seconds_of(run.samples))
-    return _of_stacks(run.stacks, sums)
-
-
-def _of_stacks(stacks: Sequence[Stack], sums: Floats) -> list[Line]:
-    """Return the lines for the sums of each stack, by process and part."""
-    own: defaultdict[LinePlace, Floats]
-    own = defaultdict(lambda: np.zeros(sums.shape[1:]))
-    whole: defaultdict[LinePlace, Floats]
-    whole = defaultdict(lambda: np.zeros(sums.shape[2]))
+    sums = _summed(run, run.samples, run.samples["stack"], len(run.stacks))
+    own, whole = (
+        defaultdict[LinePlace, "Floats"](lambda: np.zeros(sums.shape[1:])) for _ in range(2)
+    )
     for number in np.flatnonzero(sums.sum((1, 2))).tolist():
-        places = list(dict.fromkeys(places_of(stacks[number])))
-        if places:
-            own[places[0]] += sums[number]
+        places = list(dict.fromkeys(places_of(run.stacks[number])))
+        for place in places[:1]:
+            own[place] += sums[number]
         for place in places:
-            whole[place] += sums[number].sum(0)
-    lines = []
-    for place, total in whole.items():
-        mine = own[place] if place in own else np.zeros(sums.shape[1:])
-        by_pid = mine.sum(1)
-        pid = int(by_pid.argmax())
-        own_s, whole_s = LineSeconds(*mine.sum(0).tolist()), LineSeconds(*total.tolist())
-        lines.append(Line(*place, own_s, whole_s, pid, float(by_pid[pid])))
+            whole[place] += sums[number]
+    lines = [
+        Line(*place, LineSeconds.of(mine), LineSeconds.of(total), tuple(mine.sum(axis=1).tolist()))
+        for place, mine, total in ((place, own[place], total) for place, total in whole.items())
+    ]
     return sorted(lines, key=lambda line: (-line.own.total, -line.whole.total, line[:2]))
 
 
@@ -250,20 +238,15 @@ def _by_centre(callgraph: CallGraph) -> dict[str, list[tuple[int, Floats]]]:
     if run.samples is None or not len(run.samples):
         return {}
     record = RecordsOfSamples.of(run)
-    leaves = [chain[-1] for chain in callgraph.origins]
-    number = {leaf: position for position, leaf in enumerate(dict.fromkeys(leaves))}
-    leaf_of = np.array([number[leaf] for leaf in leaves], np.int64)
     inside = np.flatnonzero(record.position >= 0)
-    samples = run.samples[inside]
+    samples, stacks = run.samples[inside], len(run.stacks)
     ended = {"stack": record.stack[inside], "kind": record.kind[inside]}
-    leaf = leaf_of[callgraph.origin_of(Columns(ended, len(inside)))]
-    keys, place = np.unique(leaf * len(run.stacks) + samples["stack"], return_inverse=True)
-    sums = np.zeros((len(keys), run.nprocs, len(PARTS)))
-    np.add.at(sums, (place, samples["pid"]), seconds_of(samples))
+    origins = callgraph.origin_of(Columns(ended, len(inside)))
+    keys, place = np.unique(origins * stacks + samples["stack"], return_inverse=True)
     found: defaultdict[str, list[tuple[int, Floats]]] = defaultdict(list)
-    centres = list(number)
-    for key, each in zip(keys.tolist(), sums, strict=True):
-        found[centres[key // len(run.stacks)]].append((key % len(run.stacks), each))
+    for key, each in zip(keys.tolist(), _summed(run, samples, place, len(keys)), strict=True):
+        origin, stack = divmod(key, stacks)
+        found[callgraph.origins[origin][-1]].append((stack, each))
     return found
 
 
@@ -303,7 +286,6 @@ def _list_tree(
         if (total_s := _total_s(mine)) < least_s or total_s == 0:
             continue
         whole = np.sum([seconds for _, seconds in mine], axis=0)
-        parts = LineSeconds(*whole.sum(axis=0).tolist())
-        position = len(listed)
-        listed.append(Executed(centre, caller, *name, parts, tuple(whole.sum(axis=1).tolist())))
+        position, by_process = len(listed), tuple(whole.sum(axis=1).tolist())
+        listed.append(Executed(centre, caller, *name, LineSeconds.of(whole), by_process))
         _list_tree(listed, centre, position, [each for each in mine if each[0]], least_s)

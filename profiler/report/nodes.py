@@ -10,7 +10,6 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.kinds import LEAST_TOLD
 from bsplib.profiler.lines import (
     PART_NAMES,
-    PARTS,
     Executed,
     Line,
     LineSeconds,
@@ -200,7 +199,7 @@ def print_places(profile: RunProfile, console: Console) -> None:
     if shown:
         print_wrapped(console, "lines that take most, average of the processes, from samples:")
     for line in shown:
-        print_wrapped(console, _sentence(line, profile.nprocs, whole_s))
+        print_wrapped(console, _of_line(line, whole_s))
 
 
 def print_executed(profile: RunProfile, centre: str, console: Console) -> None:
@@ -220,26 +219,23 @@ def print_executed(profile: RunProfile, centre: str, console: Console) -> None:
 
 
 def _of_function(each: Executed) -> str:
-    nprocs = len(each.by_process)
-    file = fmt.visible(each.file.rpartition("/")[2])
-    most_s = max(each.by_process)
-    pid = each.by_process.index(most_s)
-    most = f"; most in process {pid}: {fmt.seconds(most_s)}" if nprocs > 1 else ""
-    parts = _parts(each.seconds, nprocs)
-    return f"{fmt.visible(each.function)} ({file}:{each.first_line}): {parts}{most}"
+    place = f"{fmt.visible(each.file.rpartition('/')[2])}:{each.first_line}"
+    return f"{fmt.visible(each.function)} ({place}): {_taken(each.seconds, each.by_process)}"
 
 
-def _parts(seconds: LineSeconds, nprocs: int) -> str:
-    """Return seconds by what was done, as average of the processes."""
-    return ", ".join(
+def _of_line(line: Line, whole_s: float) -> str:
+    place = f"{fmt.visible(line.file.rpartition('/')[2])}:{line.line}"
+    taken = f"{100 * line.own.total / whole_s:.0f}%: {_taken(line.own, line.by_process)}"
+    return f"  {place} in {fmt.visible(line.function)}, {taken}"
+
+
+def _taken(seconds: LineSeconds, by_process: tuple[float, ...]) -> str:
+    """Return seconds by what was done, as average of the processes, and who took most."""
+    nprocs, most_s = len(by_process), max(by_process)
+    parts = ", ".join(
         f"{fmt.seconds(value / nprocs)} {PART_NAMES[part]}"
-        for part, value in zip(PARTS, seconds, strict=True)
+        for part, value in seconds._asdict().items()
         if value >= LEAST_TOLD * seconds.total
     )
-
-
-def _sentence(line: Line, nprocs: int, whole_s: float) -> str:
-    file = fmt.visible(line.file.rpartition("/")[2])
-    most = f"; most in process {line.pid}: {fmt.seconds(line.greatest_s)}" if nprocs > 1 else ""
-    share, parts = f"{100 * line.own.total / whole_s:.0f}%", _parts(line.own, nprocs)
-    return f"  {file}:{line.line} in {fmt.visible(line.function)}, {share}: {parts}{most}"
+    most = f"; most in process {by_process.index(most_s)}: {fmt.seconds(most_s)}"
+    return parts + most * (nprocs > 1)
