@@ -83,14 +83,10 @@ def read_sources(
         if excerpt not in positions:
             lines += len(excerpt.lines)
             if lines > MAX_LINES:
-                excerpt = _without_lines(excerpt)
+                note = f"The source is left out: only {MAX_LINES} lines of a run are shown."
+                excerpt = excerpt._replace(lines=(), note=note)
         of[name] = positions.setdefault(excerpt, len(positions))
     return list(positions), of
-
-
-def _without_lines(excerpt: Excerpt) -> Excerpt:
-    note = f"The source is left out: only {MAX_LINES} lines of a run are shown."
-    return Excerpt(excerpt.file, excerpt.first, (), note)
 
 
 @dataclass(frozen=True)

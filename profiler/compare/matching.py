@@ -45,8 +45,17 @@ def match(before: CallGraph, after: CallGraph) -> list[tuple[str | None, str | N
         ``after`` in its order, then what vanished.
     """
     pairs = {before.root: after.root}
-    _match_functions(before, after, pairs)
-    _match_cost_centres(before, after, pairs)
+    left, right = (
+        [_Matched(node, node.line) for node in _nodes(it, "function")] for it in (before, after)
+    )
+    deepest = max((each.node.file.count("/") + 1 for each in left), default=0)
+    for count in range(min(deepest, _MOST_PARTS), 0, -1):
+        _pair(left, right, pairs, partial(_end_of_path, count=count))
+    _pair(left, right, pairs, lambda each: each.node.name, single=True)
+    left = _cost_centres(before, {old: old for old in pairs}, "before")
+    right = _cost_centres(after, {new: old for old, new in pairs.items()}, "after")
+    _pair(left, right, pairs, lambda each: (each.function, call_at(each.node), each.node.sync))
+    _pair(left, right, pairs, lambda each: (each.node.name, each.node.sync))
     came_from = {new: old for old, new in pairs.items()}
     return [
         *((came_from.get(node), node) for node in after.graph),
@@ -64,7 +73,7 @@ def call_at(node: Node) -> str:
     return node.name.removeprefix(place).removeprefix(" · ")
 
 
-class _MatchedNode(NamedTuple):
+class _Matched(NamedTuple):
     """A node with what it is matched by."""
 
     node: Node
@@ -73,45 +82,19 @@ class _MatchedNode(NamedTuple):
     function: Hashable = None
     """For a cost centre a key that is equal for the functions that were matched."""
 
-    def end_of_path(self, count: int) -> Hashable:
-        """Return the name, and the last parts of the path."""
-        return self.node.name, *self.node.file.split("/")[-count:]
 
-    def place(self) -> Hashable:
-        """Return what a cost centre keeps when lines move."""
-        return self.function, call_at(self.node), self.node.sync
-
-    def text_line(self) -> Hashable:
-        """Return what a cost centre keeps when its function is renamed."""
-        name = posixpath.basename(self.node.file)
-        return name, self.node.line, call_at(self.node), self.node.sync
+def _end_of_path(each: _Matched, count: int) -> Hashable:
+    """Return the name, and the last parts of the path."""
+    return each.node.name, *each.node.file.split("/")[-count:]
 
 
-def _match_functions(before: CallGraph, after: CallGraph, pairs: dict[str, str]) -> None:
-    left, right = (
-        [_MatchedNode(node, node.line) for node in _nodes(it, "function")] for it in (before, after)
-    )
-    deepest = max((item.node.file.count("/") + 1 for item in left), default=0)
-    for count in range(min(deepest, _MOST_PARTS), 0, -1):
-        _pair(left, right, pairs, partial(_MatchedNode.end_of_path, count=count))
-    _pair(left, right, pairs, lambda item: item.node.name, single=True)
-
-
-def _match_cost_centres(before: CallGraph, after: CallGraph, pairs: dict[str, str]) -> None:
-    came_from = {new: old for old, new in pairs.items()}
-    left = _cost_centres(before, {old: old for old in pairs}, "before")
-    right = _cost_centres(after, came_from, "after")
-    _pair(left, right, pairs, _MatchedNode.place)
-    _pair(left, right, pairs, _MatchedNode.text_line)
-
-
-def _cost_centres(callgraph: CallGraph, before: dict[str, str], side: str) -> list[_MatchedNode]:
+def _cost_centres(callgraph: CallGraph, before: dict[str, str], side: str) -> list[_Matched]:
     """Return the cost centres; ``before`` has the ids of matched functions in the first run."""
     items = []
     for node in _nodes(callgraph, "cost_centre"):
         function = callgraph.function_of(node)
         key = before.get(function.id) or (side, function.id)
-        items.append(_MatchedNode(node, node.line - function.line, key))
+        items.append(_Matched(node, node.line - function.line, key))
     return items
 
 
@@ -120,10 +103,10 @@ def _nodes(callgraph: CallGraph, kind: str) -> list[Node]:
 
 
 def _pair(
-    left: Iterable[_MatchedNode],
-    right: Iterable[_MatchedNode],
+    left: Iterable[_Matched],
+    right: Iterable[_Matched],
     pairs: dict[str, str],
-    key: Callable[[_MatchedNode], Hashable],
+    key: Callable[[_Matched], Hashable],
     *,
     single: bool = False,
 ) -> None:
@@ -136,25 +119,19 @@ def _pair(
         key: returns what must be equal.
         single: take only keys that one item on each side has.
     """
-    taken = set(pairs.values())
-    groups: defaultdict[Hashable, tuple[list[_MatchedNode], list[_MatchedNode]]] = defaultdict(
-        lambda: ([], [])
-    )
-    for item in left:
-        if item.node.id not in pairs:
-            groups[key(item)][0].append(item)
-    for item in right:
-        if item.node.id not in taken:
-            groups[key(item)][1].append(item)
+    taken = set(pairs), set(pairs.values())
+    groups: defaultdict[Hashable, tuple[list[_Matched], list[_Matched]]]
+    groups = defaultdict(lambda: ([], []))
+    for side, items in enumerate((left, right)):
+        for item in items:
+            if item.node.id not in taken[side]:
+                groups[key(item)][side].append(item)
     for old, new in groups.values():
         if not single or len(old) == len(new) == 1:
-            for first, second in _in_order(old, new):
-                pairs[first.node.id] = second.node.id
+            pairs.update((one.node.id, other.node.id) for one, other in _in_order(old, new))
 
 
-def _in_order(
-    old: list[_MatchedNode], new: list[_MatchedNode]
-) -> list[tuple[_MatchedNode, _MatchedNode]]:
+def _in_order(old: list[_Matched], new: list[_Matched]) -> list[tuple[_Matched, _Matched]]:
     """Pair as many items as possible in the order of their lines."""
     old, new = (sorted(items, key=lambda item: item.line) for items in (old, new))
     if len(old) > len(new):

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, BinaryIO
 
 from bsplib.profiler.timeline import Timeline
@@ -92,9 +92,8 @@ def _messages(timeline: Timeline) -> tuple[Messages, Messages]:
     links = timeline.link_from, timeline.link_to, timeline.link_bytes
     for source, to, nbytes in zip(*(each.tolist() for each in links), strict=True):
         total[source, to] += nbytes
-    sent: Messages = {}
-    come: Messages = {}
+    sent, come = (defaultdict[int, list[tuple[int, int]]](list) for _ in range(2))
     for (source, to), nbytes in total.items():
-        sent.setdefault(source, []).append((int(timeline.pid[to]), nbytes))
-        come.setdefault(to, []).append((int(timeline.pid[source]), nbytes))
+        sent[source].append((int(timeline.pid[to]), nbytes))
+        come[to].append((int(timeline.pid[source]), nbytes))
     return sent, come

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.efficiency import ComputationScaling
     from bsplib.profiler.graph_book import GraphBook
     from bsplib.profiler.profile import RunProfile
     from bsplib.profiler.rates import Rates
@@ -61,7 +62,8 @@ def document(
     every = gathered(runs if among is None else among)
     medians = [each.median for each in every]
     listed = [
-        _run(profile, path, choice or RowChoice(), found) | _scaling(profile, medians)
+        _run(profile, path, choice or RowChoice(), found)
+        | {"computation_scaling": _scaling(scaling_among(profile, medians))}
         for profile in runs
     ]
     repeated = [each for each in every if len(each.runs) > 1]
@@ -118,12 +120,9 @@ def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) ->
     }
 
 
-def _scaling(profile: RunProfile, medians: Sequence[RunProfile]) -> Json:
+def _scaling(found: ComputationScaling | None) -> Json | None:
     """Return the computation scaling against the run with the fewest processes."""
-    scaling = scaling_among(profile, medians)
-    if scaling is None:
-        return {"computation_scaling": None}
-    return {"computation_scaling": {"fraction": scaling.fraction, **scaling._asdict()}}
+    return None if found is None else {"fraction": found.fraction, **found._asdict()}
 
 
 def _listed(profile: RunProfile, choice: RowChoice, node: str | None) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -82,50 +82,44 @@ def _print_table(
     callgraph: CallGraph, books: Mapping[str, GraphBook], most: int | None, console: Console
 ) -> None:
     """Print a table with the figures of the Machines, and below them the times of the nodes."""
-    figures = list(_figures(books.values()))
-    nodes = sorted(callgraph.graph, key=lambda node: -_greatest_share(node, books.values()))
+    every, graph = list(books.values()), callgraph.graph
+    nodes = sorted(graph, key=lambda node: -max(_share(book, node) for book in every))
     shown = nodes[:most]
-    labels = [fmt.label(callgraph.graph.nodes[node]["node"]) for node in shown]
     columns = []
-    for number, (title, book) in enumerate(books.items()):
-        leader = _leader(book)
-        times = [
-            f"{MARK * (node == leader)} {fmt.seconds(book.nodes[node].time_s)}".strip()
-            for node in shown
-        ]
-        cells = [*(row[number] for _, row in figures), *times]
-        columns.append(NumberColumn(title, title, [Text(cell) for cell in cells]))
+    for title, book in books.items():
+        leader = max(callgraph.leaves() or [callgraph.root], key=lambda leaf: book.nodes[leaf].ns)
+        times = {node: fmt.seconds(book.nodes[node].time_s) for node in shown}
+        if leader in times:
+            times[leader] = f"{MARK} {times[leader]}"
+        cells = [Text(cell) for cell in (*_figures(book).values(), *times.values())]
+        columns.append(NumberColumn(title, title, cells))
     tail = f"{MARK} takes longest of all cost centres there"
     if more := len(nodes) - len(shown):
         tail = f"and {fmt.counted(more, 'more node')}; {tail}"
-    names = [Name([label]) for label in (*(title for title, _ in figures), *labels)]
-    heads = {len(figures): ""}
+    figures = list(_figures(every[0]))
+    labels = [*figures, *(fmt.label(graph.nodes[node]["node"]) for node in shown)]
+    names, heads = [Name([label]) for label in labels], {len(figures): ""}
     print_table(console, names, columns, keep=list(books), heads=heads, tail=tail, is_divided=True)
 
 
-def _figures(books: Collection[GraphBook]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the rows that tell the figures of the Machines and the totals of the run."""
-    rates = [book.rates for book in books]
-    yield "g for a byte", [fmt.seconds(each.g) for each in rates]
-    yield "l", [fmt.seconds(each.l) for each in rates]
-    yield "h of a process", [_RULES[each.rule] for each in rates]
-    yield "computation takes", [f"{each.ratio:.3g}x" for each in rates]
-    yield "time in main", [fmt.seconds(book.main.time_s) for book in books]
-    yield "lost of it", [fmt.seconds(book.main.loss_s) for book in books]
+def _share(book: GraphBook, node: str) -> float:
+    """Return the share that a node has in the time of the run."""
+    return book.nodes[node].ns / (book.main.ns or 1)
+
+
+def _figures(book: GraphBook) -> dict[str, str]:
+    """Return the rows that tell the figures of a Machine and the totals of the run."""
+    return {
+        "g for a byte": fmt.seconds(book.rates.g),
+        "l": fmt.seconds(book.rates.l),
+        "h of a process": _RULES[book.rates.rule],
+        "computation takes": f"{book.rates.ratio:.3g}x",
+        "time in main": fmt.seconds(book.main.time_s),
+        "lost of it": fmt.seconds(book.main.loss_s),
+    }
 
 
 _RULES = {"max": "max in, out", "sum": "in + out"}
-
-
-def _greatest_share(node: str, books: Iterable[GraphBook]) -> float:
-    """Return the greatest share that a node has in the time of the run on any Machine."""
-    return max(book.nodes[node].ns / (book.main.ns or 1) for book in books)
-
-
-def _leader(book: GraphBook) -> str:
-    """Return the cost centre that takes longest."""
-    leaves = book.callgraph.leaves() or [book.callgraph.root]
-    return max(leaves, key=lambda leaf: book.nodes[leaf].ns)
 
 
 def _assumptions(rates: Rates, others: Sequence[Rates]) -> Iterator[str]:
