@@ -19,7 +19,7 @@ Source: cost of a superstep, ``w + g h + l`` (Jarvis et al. 2002, section 2.1).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,18 +33,18 @@ from bsplib.profiler.costs import (
     by_superstep,
     call_times_ns,
     communication_ns,
+    computing_of,
     h_relation,
     record_around,
     without_core_ns,
 )
 from bsplib.profiler.survey import FEW_BYTES, is_virtual
-from bsplib.recording.records import NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from bsplib.profiler._arrays import Bools, Floats, Ints, Rows
     from bsplib.profiler._by_step import BySuperstep
-    from bsplib.profiler.costs import CallTimes
+    from bsplib.profiler.costs import CallTimes, Computing
     from bsplib.profiler.rates import Rates
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
@@ -76,29 +76,6 @@ PARTS = tuple(TITLES)
     ENDS,
     UNEXPLAINED,
 ) = range(len(PARTS))
-
-
-@dataclass(frozen=True)
-class Computing:
-    """What the computing parts of some records consist of, in nanoseconds."""
-
-    core: Ints
-    blocked: Ints
-    waited: Ints
-
-
-def computing_of(records: Rows) -> Computing:
-    """Return what the computing parts of some records consist of.
-
-    Where the system has no measure of the time without a core, what is not CPU time is
-    taken for it; where it does not measure CPU time either, all is computation.
-    """
-    spent = records["arrive"] - records["start"] - records["comm_calls"] - records["sub"]
-    cpu, ready = records["comp_cpu"], records["comp_ready"]
-    has_cpu, has_ready = cpu != NOT_MEASURED, ready != NOT_MEASURED
-    off = np.where(has_cpu, spent - np.minimum(cpu, spent), np.where(has_ready, ready, 0))
-    waited = np.where(has_ready, np.minimum(ready, off), off)
-    return Computing(spent - off, off - waited, waited)
 
 
 class Account:

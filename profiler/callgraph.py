@@ -24,7 +24,7 @@ from bsplib.recording.records import MPI_CALL
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from bsplib.profiler._arrays import Ints, Rows
     from bsplib.profiler._sums import RunSums
@@ -200,8 +200,9 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
     under |= {(one.id, other.id): frozenset(origins) for (one, other), origins in parts.items()}
     sums.check(under.values())
     origins = tuple(_chain(each) for each in callers)
-    graph = networkx.DiGraph()
-    for node in _down_the_tree(root, parts):
+    graph, calls = networkx.DiGraph(), networkx.DiGraph([*parts])
+    calls.add_node(root)
+    for node in networkx.dfs_preorder_nodes(calls, root):
         graph.add_node(node.id, node=node, cost=sums.cost(under[node.id]))
     for caller, node in parts:
         graph.add_edge(caller.id, node.id, cost=sums.cost(under[caller.id, node.id]))
@@ -254,14 +255,6 @@ def _rooted(callers: list[_Callers]) -> tuple[Node, list[_Callers]]:
         {root: None} | nodes | {top: root, root: None}
         for top, nodes in zip(tops, callers, strict=True)
     ]
-
-
-def _down_the_tree(root: Node, edges: Iterable[tuple[Node, Node]]) -> list[Node]:
-    """Return the nodes in the order of the call tree."""
-    calls = networkx.DiGraph()
-    calls.add_node(root)
-    calls.add_edges_from(edges)
-    return list(networkx.dfs_preorder_nodes(calls, root))
 
 
 def _chain(callers: _Callers) -> tuple[str, ...]:

@@ -186,26 +186,40 @@ def computation_ns(run: Run) -> Floats:
     time ready without a core was measured, it is left out; where only CPU time was measured, w
     is at most that. So waiting for a core does not count as computation.
     """
-    return once(run, "computation_ns", lambda: _computation_ns(run.records))
+    records = run.records
+    return once(
+        run, "computation_ns", lambda: 1.0 * (spent_ns(records) - computing_of(records).waited)
+    )
 
 
-def _computation_ns(records: Rows) -> Floats:
+class Computing(NamedTuple):
+    """What the computing parts of some records consist of, in nanoseconds."""
+
+    core: Ints
+    blocked: Ints
+    waited: Ints
+
+
+def computing_of(records: Rows) -> Computing:
+    """Return what the computing parts of some records consist of.
+
+    Where the system has no measure of the time without a core, what is not CPU time is
+    taken for it; where it does not measure CPU time either, all is computation.
+    """
     spent = spent_ns(records)
     cpu, ready = records["comp_cpu"], records["comp_ready"]
-    kept: Floats = spent - ready
-    is_missing = ready == NOT_MEASURED
-    if is_missing.any():
-        w = np.where(cpu == NOT_MEASURED, spent, np.minimum(spent, cpu))
-        kept = np.where(is_missing, w, kept)
-    return kept
+    has_cpu, has_ready = cpu != NOT_MEASURED, ready != NOT_MEASURED
+    off = np.where(has_cpu, spent - np.minimum(cpu, spent), np.where(has_ready, ready, 0))
+    waited = np.where(has_ready, np.minimum(ready, off), off)
+    return Computing(spent - off, off - waited, waited)
 
 
-def spent_ns(records: Rows) -> Floats:
+def spent_ns(records: Rows) -> Ints:
     """Return W: the time from start to arrival without primitives and sub-groups."""
     spent: Ints = records["arrive"] - records["start"]
     spent -= records["comm_calls"]
     spent -= records["sub"]
-    return spent.astype(np.float64)
+    return spent
 
 
 PHASES = ("computation", "waiting for a core", "communication", "idle")

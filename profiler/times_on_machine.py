@@ -14,8 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.profiler.account import computing_of
-from bsplib.profiler.costs import by_superstep, group_columns, h_relation, record_around
+from bsplib.profiler.costs import (
+    by_superstep,
+    computing_of,
+    group_columns,
+    h_relation,
+    record_around,
+)
 from bsplib.profiler.timeline import Timeline
 from bsplib.profiler.window import restricted
 from bsplib.recording.records import NOT_MEASURED

@@ -300,16 +300,15 @@ def _how_often(run: Run, loss: Loss) -> list[_Phrase]:
     phrases = [_Phrase(f" in {often}{fmt.counted(loss.passes, 'superstep')}", 4)]
     if loss.change_s:
         first, last = loss.change_s
-        amount = _from_to(first, last)
+        amount = _two(fmt.seconds(first), "to", fmt.seconds(last))
         phrases.append(_Phrase(f", {'growing' if last > first else 'shrinking'} from {amount}", 5))
     return phrases
 
 
-def _from_to(first_s: float, last_s: float) -> str:
-    """Return two times; if they are of one unit it is named once."""
-    first, last = fmt.seconds(first_s), fmt.seconds(last_s)
+def _two(first: str, word: str, second: str) -> str:
+    """Return two amounts with a word between them; a unit that both have is named once."""
     number, _, unit = first.partition(" ")
-    return f"{number if unit == last.partition(' ')[2] else first} to {last}"
+    return f"{number if unit == second.partition(' ')[2] else first} {word} {second}"
 
 
 def _why(loss: Loss) -> str:
@@ -373,7 +372,5 @@ def _mended(loss: Loss, main_s: float) -> str:
 
 def _figures(seconds: float, whole_s: float) -> str:
     """Return an amount as a part of the time in ``main``; figures of one unit name it once."""
-    amount, whole = fmt.seconds(seconds), fmt.seconds(whole_s)
-    number, _, unit = amount.partition(" ")
-    lost = number if unit == whole.partition(" ")[2] else amount
-    return f"{lost} of {whole} ({_percent(seconds / whole_s if whole_s else 0.0)})"
+    figures = _two(fmt.seconds(seconds), "of", fmt.seconds(whole_s))
+    return f"{figures} ({_percent(seconds / whole_s if whole_s else 0.0)})"

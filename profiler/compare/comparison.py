@@ -21,8 +21,6 @@ from bsplib.profiler.profile import RunProfile
 from bsplib.profiler.rows import EXACT, QUANTITIES, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bsplib.machine import Machine
     from bsplib.profiler.efficiency import ComputationScaling
     from bsplib.profiler.graph_book import GraphBook
@@ -258,30 +256,25 @@ MORE, LESS = "▲", "▼"
 """Marks of a value that is greater, and of one that is less, after."""
 
 
-def label(node: Compared) -> str:
+def label(node: Compared, *, is_short: bool = False) -> str:
     """Return the name of a node, with what it was called before where it moved.
 
     Args:
         node: a function, such as ``Solver.step``, or a cost centre, such as
             ``solve · mg.py line 31 → 33 · allreduce``.
+        is_short: leave out function and file of a cost centre that has kept both.
     """
+    sides = [side for side in (node.before, node.after) if side is not None]
+    files = [fmt.visible(posixpath.basename(side.node.file)) for side in sides]
+    functions = [fmt.visible(side.function.name) for side in sides]
     if node.known.node.kind == "function":
-        return _function(_sides(node))
-    parts = [_parts(side) for side in _sides(node)]
-    return _joined(parts)
-
-
-def short_label(node: Compared) -> str:
-    """Return the name of a cost centre without that of its function, where it has one.
-
-    Args:
-        node: a cost centre, such as ``line 31 → 33 · allreduce``; one that moved to another
-            function is named with both.
-    """
-    sides = _sides(node)
-    if len({side.function.name for side in sides}) > 1 or len({_file(side) for side in sides}) > 1:
-        return label(node)
-    return _joined([(f"line {side.node.line}", _call(side)) for side in sides])
+        return _changed(functions) + (f" ({_changed(files)})" if len(set(files)) > 1 else "")
+    is_short = is_short and len(set(zip(functions, files, strict=True))) == 1
+    lines = [f"{file} line {side.node.line}" for file, side in zip(files, sides, strict=True)]
+    parts = [_changed(functions), _changed(lines), _changed([_call(side) for side in sides])]
+    if is_short:
+        parts = [parts[1].removeprefix(f"{files[0]} "), parts[2]]
+    return " · ".join(filter(None, parts))
 
 
 def values(node: Compared, quantity: str) -> str:
@@ -304,36 +297,10 @@ def values(node: Compared, quantity: str) -> str:
     return f"{text(before)} {mark}" + (f" {text(after)}" if text(before) != text(after) else "")
 
 
-def _sides(node: Compared) -> list[Row]:
-    return [side for side in (node.before, node.after) if side is not None]
-
-
-def _function(sides: list[Row]) -> str:
-    """Return the name of a function, with its file where that changed."""
-    name = _changed([fmt.visible(side.node.name) for side in sides])
-    file = _changed([_file(side) for side in sides])
-    return f"{name} ({file})" if len({_file(side) for side in sides}) > 1 else name
-
-
-def _parts(side: Row) -> tuple[str, str, str]:
-    """Return function, line and call of a cost centre."""
-    line = f"{_file(side)} line {side.node.line}"
-    return fmt.visible(side.function.name), line, _call(side)
-
-
 def _call(side: Row) -> str:
     """Return what a cost centre calls, and how it ends a superstep if not by sync."""
     kind = "" if side.node.sync == "sync" else side.node.sync
     return " ".join(filter(None, (fmt.visible(call_at(side.node)), kind)))
-
-
-def _joined(sides: Sequence[tuple[str, ...]]) -> str:
-    parts = zip(*sides, strict=True)
-    return " · ".join(filter(None, (_changed(list(part)) for part in parts)))
-
-
-def _file(side: Row) -> str:
-    return fmt.visible(posixpath.basename(side.node.file))
 
 
 def _changed(texts: list[str]) -> str:

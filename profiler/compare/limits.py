@@ -63,13 +63,11 @@ class CostLimit:
     quantity: str
     above: bool
     """Whether what is greater than the limit violates it, or what is less."""
-    amount: float
-    """Seconds, bytes or a number; a fraction where it is relative or a balance."""
-    is_change: bool
-    """Whether the amount is added to the value before."""
-    is_relative: bool
-    """Whether the amount is a fraction of the value before."""
-    node: str | None = None
+    of_before: float
+    """What the value before is multiplied by; 0: only what is added counts."""
+    added: float
+    """Seconds, bytes, a number or, of a balance, a fraction."""
+    node: str | None
     """A function, ``file:line`` or ``*``; None for the whole run."""
 
     def bound(self, before: float) -> float:
@@ -78,9 +76,7 @@ class CostLimit:
         Args:
             before: the value of the first run.
         """
-        if not self.is_change:
-            return self.amount
-        return before + self.amount * (before if self.is_relative else 1)
+        return self.of_before * before + self.added
 
     def violated(self, before: float, after: float) -> bool:
         """Tell whether a value is beyond the limit, apart from rounding.
@@ -124,7 +120,7 @@ def violations(comparison: Comparison, limits: Iterable[CostLimit]) -> list[str]
     for limit in limits:
         for node in _chosen(comparison, limit):
             before, after = node.values(limit.quantity)
-            compared = before is not None or not limit.is_change or limit.quantity != "balance"
+            compared = before is not None or not limit.of_before or limit.quantity != "balance"
             if after is not None and compared and limit.violated(before or 0.0, after):
                 found.append(_sentence(limit, node, before, after))
     return found
@@ -154,15 +150,9 @@ def _limit(text: str) -> CostLimit:
         raise LimitError(f"{found['quantity']!r} in {text!r} is no quantity; they are {names}")
     amount, unit = float(found["sign"] + found["number"]), found["unit"]
     is_change = bool(found["sign"])
-    return CostLimit(
-        text=text,
-        quantity=found["quantity"],
-        above=found["side"] == ">",
-        amount=amount * _scale(text, quantity, unit, is_change=is_change, is_zero=not amount),
-        is_change=is_change,
-        is_relative=is_change and unit == "%",
-        node=found["node"],
-    )
+    amount *= _scale(text, quantity, unit, is_change=is_change, is_zero=not amount)
+    bound = (1 + amount, 0.0) if is_change and unit == "%" else (float(is_change), amount)
+    return CostLimit(text, found["quantity"], found["side"] == ">", *bound, found["node"])
 
 
 def _scale(text: str, quantity: Quantity, unit: str, *, is_change: bool, is_zero: bool) -> float:

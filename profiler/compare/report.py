@@ -15,7 +15,6 @@ from bsplib.profiler.compare.comparison import (
     STATUS_MARKS,
     compare_traces,
     label,
-    short_label,
     values,
 )
 from bsplib.profiler.compare.limits import parse, violations
@@ -99,10 +98,11 @@ def rows_of(comparison: Comparison, sort: str) -> list[tuple[Compared, Name]]:
     for node in sorted((*functions, *inside.pop(root, [])), key=_order(sort)):
         rows.append((node, Name([label(node)], mark=STATUS_MARKS[node.status])))
         rows += [
-            (leaf, Name([short_label(leaf)], "  ", STATUS_MARKS[leaf.status]))
+            (leaf, Name([label(leaf, is_short=True)], "  ", STATUS_MARKS[leaf.status]))
             for leaf in sorted(inside[node.known.node.id], key=_order(sort))
         ]
-    return [row for row in rows if any(_is_some(row[0], quantity) for quantity in SHOWN)]
+    amounts = [quantity for quantity in SHOWN if QUANTITIES[quantity].unit != "%"]
+    return [row for row in rows if any(any(row[0].values(amount)) for amount in amounts)]
 
 
 def _order(sort: str) -> Callable[[Compared], tuple[float, str]]:
@@ -110,10 +110,6 @@ def _order(sort: str) -> Callable[[Compared], tuple[float, str]]:
     if sort == "name":
         return lambda node: (0.0, label(node))
     return lambda node: (-abs(node.change(sort)), label(node))
-
-
-def _is_some(node: Compared, quantity: str) -> bool:
-    return QUANTITIES[quantity].unit != "%" and any(node.values(quantity))
 
 
 def _cell(node: Compared, quantity: str) -> Text:
@@ -166,28 +162,16 @@ def compare_and_print(
     pairs = compare_traces(before, after, **options)
     found = [(after, it) for _, after, pair in pairs for it in violations(pair, wanted)]
     if as_json:
-        _print_json(pairs)
-    else:
-        _print_tables(pairs, sort, top)
+        runs = [{"run_before": one, "run_after": two, **as_data(it)} for one, two, it in pairs]
+        print(json.dumps({"runs": runs}, indent=1))
+    for one, two, comparison in [] if as_json else pairs:
+        other = "" if one == two else f" before, run {two} after"
+        title = "" if len(pairs) == one == two == 1 else f"run {one}{other}"
+        print_comparison(comparison, title=title, sort=sort, top=top)
     for number, violation in found:
         run = f"run {number}, " if len(pairs) > 1 else ""
         print(visible(f"{run}{violation}."), file=sys.stderr)
     return not found
-
-
-def _print_json(pairs: list[tuple[int, int, Comparison]]) -> None:
-    runs = [
-        {"run_before": before, "run_after": after, **as_data(comparison)}
-        for before, after, comparison in pairs
-    ]
-    print(json.dumps({"runs": runs}, indent=1))
-
-
-def _print_tables(pairs: list[tuple[int, int, Comparison]], sort: str, top: int) -> None:
-    for before, after, comparison in pairs:
-        other = "" if before == after else f" before, run {after} after"
-        title = "" if len(pairs) == before == after == 1 else f"run {before}{other}"
-        print_comparison(comparison, title=title, sort=sort, top=top)
 
 
 # -- a comparison as values for JSON: numbers without units in their text, seconds and bytes ------
@@ -230,7 +214,7 @@ def _node(node: Compared, functions: Mapping[str, int]) -> dict[str, Any]:
         "status": node.status,
         "kind": node.known.node.kind,
         "label": label(node),
-        "short": label(node) if is_function else short_label(node),
+        "short": label(node, is_short=True),
         "parent": None if is_function else functions.get(node.known.function.id),
         "before": _side(node.before),
         "after": _side(node.after),

@@ -99,11 +99,6 @@ def drawing(callgraph: CallGraph, view: View, most: int = MOST_SHOWN) -> Drawing
         most //= 2
 
 
-def uncut(callgraph: CallGraph, view: View) -> Drawing:
-    """Return a picture of all nodes and edges, which dot may be unable to draw."""
-    return Drawing(callgraph, view, list(callgraph.graph), list(callgraph.graph.edges))
-
-
 def chosen_nodes(
     graph: networkx.DiGraph,
     ranks: Mapping[str, tuple[float, ...]],

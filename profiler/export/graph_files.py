@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import networkx
 
 from bsplib.profiler import tables
-from bsplib.profiler.drawing.picture import draw, drawn_as_svg, to_dot, uncut
+from bsplib.profiler.drawing.picture import Drawing, draw, drawn_as_svg, to_dot
 from bsplib.profiler.report.document import document
 from bsplib.profiler.tables import plain_graph, rows
 
@@ -43,7 +43,8 @@ def write_dot(request: Request, file: BinaryIO) -> None:
     attributes.
     """
     callgraph = request.profile.callgraph
-    picture = request.drawing if request.top is not None else uncut(callgraph, request.view)
+    every = Drawing(callgraph, request.view, list(callgraph.graph), list(callgraph.graph.edges))
+    picture = every if request.top is None else request.drawing
     file.write(to_dot(picture, numbers=plain_graph(request.profile.book())).encode())
 
 

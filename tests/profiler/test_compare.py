@@ -15,7 +15,6 @@ from bsplib.profiler.compare.comparison import (
     compare_traces,
     label,
     pairs_of,
-    short_label,
 )
 from bsplib.profiler.compare.report import print_comparison
 from bsplib.profiler.compare.verdict import differences, verdict
@@ -99,7 +98,7 @@ def test_a_line_that_moved_is_named_with_both_numbers(script):
     comparison = compare_runs(before.run(), after.run())
     moved = node(comparison, "relax · app.py line 15 → 36")
     assert moved.status == "moved"
-    assert short_label(moved) == "line 15 → 36"
+    assert label(moved, is_short=True) == "line 15 → 36"
     assert node(comparison, "relax").status == "same"
 
 
