@@ -188,7 +188,9 @@ def computation_ns(run: Run) -> Floats:
     """
     records = run.records
     return once(
-        run, "computation_ns", lambda: 1.0 * (spent_ns(records) - computing_of(records).waited)
+        run,
+        "computation_ns",
+        lambda: (spent_ns(records) - computing_of(records).waited).astype(float),
     )
 
 

@@ -11,7 +11,6 @@ import html
 import itertools
 import textwrap
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree
 
@@ -54,6 +53,7 @@ _GRAPH = {
     "labeljust": "l",
     "fontname": _FONT,
     "fontcolor": INK,
+    "rankdir": "LR",
 }
 _NODE = {
     "shape": "box",
@@ -63,7 +63,6 @@ _NODE = {
     "margin": "0.12,0.06",
 }
 _EDGE = {"arrowsize": "0.5", "color": LINE}
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 _BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Limits of the shades in the legend; a score is on the scale as the square of its shade."""
 
@@ -158,7 +157,7 @@ def draw(picture: Drawing, output: str) -> bytes:
         LayoutError: dot failed, exceeded its time limit, or is not installed.
     """
     try:
-        return run_dot(to_dot(picture, _FORMAT_OPTIONS.get(output, {})), output)
+        return run_dot(to_dot(picture, output), output)
     except NoDotError:
         raise
     except LayoutError as error:
@@ -168,12 +167,9 @@ def draw(picture: Drawing, output: str) -> bytes:
         ) from None
 
 
-_FORMAT_OPTIONS: Mapping[str, Mapping[str, str]] = {"png": {"dpi": "144"}}
-
-
 def to_dot(
     picture: Drawing,
-    options: Mapping[str, str] = _NOTHING,
+    output: str = "svg",
     *,
     numbers: networkx.DiGraph | None = None,
 ) -> str:
@@ -181,10 +177,12 @@ def to_dot(
 
     Args:
         picture: what to draw.
-        options: further attributes of the graph.
+        output: the format in which it is to be drawn.
         numbers: the same call graph with further attributes of its nodes and edges.
     """
-    attributes = {**_GRAPH, **options, "label": _heading(picture), "rankdir": "LR"}
+    attributes = {**_GRAPH, "label": _heading(picture)} | (
+        {"dpi": "144"} if output == "png" else {}
+    )
     dot = graphviz.Digraph(graph_attr=attributes, node_attr=_NODE, edge_attr=_EDGE)
     critical = set(picture.view.chain)
     for name in picture.names:
