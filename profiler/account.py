@@ -116,6 +116,13 @@ class Account:
         self._outermost = self.owner < 0
         self.gap, self._recording = self._between()
 
+    @cached_property
+    def earlier(self) -> Ints:
+        """For each record the position of the one before it of its process, in any group; or -1."""
+        if len(self.run.groups) == 1:
+            return self.before
+        return preceding(self.run.records["pid"].astype(np.int64))
+
     def covered(self) -> Ints:
         """Return how much of the time of each process is in its records, and between them."""
         records = self.run.records[self.halo :]

@@ -157,9 +157,7 @@ class Paths:
         self.first = len(tail.nodes.pid)
         """The node of the first record after the halo, and those of the others follow."""
         self._first = self.first - halo
-        self._before = before = (
-            account.before if len(run.groups) == 1 else preceding(records["pid"].astype(np.int64))
-        )
+        self._before = before = account.earlier
         self._pid = records["pid"].astype(np.int64)
         old = before[halo:]
         after = [

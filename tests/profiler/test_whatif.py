@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bsplib.profiler.account import Account
@@ -15,15 +15,15 @@ from bsplib.profiler.whatif import Replay
 from bsplib.profiler.window import windows
 from bsplib.sync_kinds import Kind
 from tests.drawn import examples
+from tests.recordings import record_run
 
 from .test_properties import programs
 
 FREE = Rates(g=0.0, l=0.0)
 
 
-def replayed(program):
-    """Return the records of a program, and what it takes without some of their time."""
-    run = program.run()
+def replayed(run):
+    """Return the records of a run, and what it takes without some of their time."""
     (window,) = windows(run)
     account, elapsed_ns = Account(window, FREE), Book(run, FREE).elapsed_ns
 
@@ -39,16 +39,78 @@ def replayed(program):
 @examples(50)
 @given(st.data())
 def test_less_time_of_any_record_never_makes_a_run_longer(script, data):
-    account, elapsed_ns, without = replayed(data.draw(programs(script, one_stack=False)))
+    account, elapsed_ns, without = replayed(data.draw(programs(script, one_stack=False)).run())
     assert 0 <= without(account.computing.core / 2.0) <= elapsed_ns
 
 
 def test_two_imbalances_that_hide_each_other_save_together_what_neither_saves_alone(script):
     program = script(3)
     program.step("main", w=[100, 100, 10])
-    *_, without = replayed(program)
+    *_, without = replayed(program.run())
     assert without(np.array([90.0, 0, 0])) == 100
     assert without(np.array([90.0, 90, 0])) == 10
+
+
+@st.composite
+def parts_of_groups(draw, depth=2):
+    """Return what a group does: supersteps, and groups by colour or by block that do the same."""
+    kinds = ["sync", "neighbours", *(["split", "partition"] if depth else [])]
+    parts = []
+    for kind in draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=4)):
+        inside = kind in ("split", "partition")
+        count = 2 if inside else draw(st.integers(1, 3))
+        parts.append(
+            (kind, [draw(parts_of_groups(depth - 1)) if inside else () for _ in range(count)])
+        )
+    return parts
+
+
+def do_parts(bsp, parts, late, seconds):
+    """Do what :func:`parts_of_groups` returns; ``late`` is a process and one of its supersteps."""
+    done = 0
+
+    def do(group, parts):
+        nonlocal done
+        for kind, each in parts:
+            if kind == "split" and group.nprocs > 1:
+                with group.split(group.pid % 2) as sub:
+                    do(sub, each[group.pid % 2])
+            elif kind == "partition" and group.nprocs > 1:
+                with group.partition([1, group.nprocs]) as sub:
+                    do(sub, each[group.pid > 0])
+            elif kind in ("sync", "neighbours"):
+                for _ in each:
+                    group.charge(1 + (7 * bsp.pid + 5 * done) % 11 / 10)
+                    group.charge(seconds * ((bsp.pid, done) == late))
+                    done += 1
+                    others = {(group.pid + side) % group.nprocs for side in (-1, 1)} - {group.pid}
+                    if kind == "sync":
+                        group.sync()
+                        continue
+                    for pid in others:
+                        group.send(pid, done)
+                    group.oblsync(len(others))
+
+    do(bsp, parts)
+    bsp.sync()
+
+
+@examples(20)
+@given(parts_of_groups(), st.tuples(st.integers(0, 5), st.integers(0, 9)), st.floats(0.1, 10))
+def test_a_replay_without_a_delay_takes_as_long_as_the_run_without_it(
+    tmp_path_factory, parts, late, seconds
+):
+    folder = tmp_path_factory.mktemp("runs")
+    (account, _, without), (_, expected_ns, _) = (
+        replayed(record_run(folder / f"{s}.bsp", do_parts, parts, late, s, nprocs=6, backend="sim"))
+        for s in (seconds, 0.0)
+    )
+    is_mine = account.run.records["pid"] == late[0]
+    mine = np.flatnonzero(is_mine & (account.computing.core > 0.9e9))
+    assume(late[1] < len(mine))
+    saved = np.zeros(len(account.run.records))
+    saved[mine[late[1]]] = round(1e9 * seconds)
+    assert without(saved) == pytest.approx(expected_ns, abs=3e7)
 
 
 @pytest.mark.parametrize("kind", [Kind.SYNC, Kind.OBLSYNC])
@@ -58,7 +120,7 @@ def test_what_a_sub_group_saves_its_parent_saves(script, kind):
         program.step("main", w=30, group=left)
         program.step("main", w=80, group=right, kind=kind)
     program.step("main", w=10)
-    account, _, without = replayed(program)
+    account, _, without = replayed(program.run())
     saved = np.where(account.run.records["group"] == 2, 70.0, 0)
     assert without(saved) == 40
 
@@ -74,7 +136,7 @@ def test_what_is_saved_before_sub_groups_is_saved_in_front_of_their_supersteps(s
                 program.step("main", w=20, group=inner)
         program.step("main", w=20, group=outer)
     program.step("main", w=30)
-    account, elapsed_ns, without = replayed(program)
+    account, elapsed_ns, without = replayed(program.run())
     assert elapsed_ns == 120 + 20 * depth
     others = np.zeros(len(account.run.records) - 4)  # in the sub-groups
     assert without(np.append(others, [0, 80, 0, 0])) == elapsed_ns - 80
