@@ -48,12 +48,6 @@ TITLES = {"sync": "number of supersteps"} | {
 """Names of the paths in texts for users."""
 
 
-def check_path(path: str) -> None:
-    """Raise ValueError if there is no critical path of this name."""
-    if path not in TITLES:
-        raise ValueError(f"no critical path is called {path!r}; they are {', '.join(PATHS)}")
-
-
 def score(cost: Cost, path: str) -> float:
     """Return how bad a cost is under a critical path; never negative.
 
@@ -70,7 +64,8 @@ def score(cost: Cost, path: str) -> float:
 
     Source: Jarvis et al. 2002, section 3.4.
     """
-    check_path(path)
+    if path not in TITLES:
+        raise ValueError(f"no critical path is called {path!r}; they are {', '.join(PATHS)}")
     if path == "sync":
         return float(cost.count)
     metric, measure = path.split("-")
@@ -115,7 +110,6 @@ def scale(costs: Iterable[Cost], path: str) -> float:
     Raises:
         ValueError: there is no such path.
     """
-    check_path(path)
     if path.endswith("-rel"):
         return 1.0
     return max(score(cost, size_path(path)) for cost in costs)
@@ -123,7 +117,6 @@ def scale(costs: Iterable[Cost], path: str) -> float:
 
 def size_path(path: str) -> str:
     """Return the path that compares the whole cost where this one compares its imbalance."""
-    check_path(path)
     return path if path == "sync" else f"{path.partition('-')[0]}-abs"
 
 

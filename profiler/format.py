@@ -29,18 +29,19 @@ SIZE_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 def seconds(value_s: float) -> str:
     """Return a time with three digits, such as ``1.35 ms``; from 1000 s on in whole seconds."""
-    for scale, unit in TIME_UNITS:
-        if _three_digits(value_s) >= scale:
-            return f"{_short(value_s / scale)} {unit}"
-    return f"{_short(value_s * 1e9)} ns" if value_s else "0 s"
+    found = _in_units(value_s, TIME_UNITS)
+    return found or (f"{_short(value_s * 1e9)} ns" if value_s else "0 s")
 
 
 def size(value_bytes: float) -> str:
     """Return a number of bytes, such as ``812 B`` or ``1.35 MB`` (1 MB is 10**6 bytes)."""
-    for scale, unit in SIZE_UNITS:
-        if _three_digits(value_bytes) >= scale:
-            return f"{_short(value_bytes / scale)} {unit}"
-    return f"{value_bytes:.0f} B"
+    return _in_units(value_bytes, SIZE_UNITS) or f"{value_bytes:.0f} B"
+
+
+def _in_units(value: float, units: Iterable[tuple[float, str]]) -> str:
+    """Return a value in the first unit of which it has one or more; empty if there is none."""
+    fitting = (each for each in units if _three_digits(value) >= each[0])
+    return next((f"{_short(value / scale)} {unit}" for scale, unit in fitting), "")
 
 
 def amount(value: float, metric: str) -> str:

@@ -12,7 +12,7 @@ in :mod:`bsplib.profiler.verdict`.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -251,43 +251,62 @@ def set_place(loss: Loss, callgraph: CallGraph, origins: list[int]) -> None:
     chains = [callgraph.origins[origin] for origin in origins]
     loss.chain = chains[0]
     loss.nodes = tuple(dict.fromkeys(chain[-1] for chain in chains))
-    sites: dict[tuple[str, int], None] = {}
-    for origin, chain in zip(origins, chains, strict=True):
-        if len(chain) > 2 and chain[-2:] == chains[0][-2:]:
-            sites[chain[-3], callgraph.call_lines(origin)[-2]] = None
-    loss.sites = tuple(sites)
+    loss.sites = sites_of(callgraph, origins, loss.chain[-2:])
+
+
+def sites_of(
+    callgraph: CallGraph, origins: Iterable[int], end: tuple[str, ...]
+) -> tuple[tuple[str, int], ...]:
+    """Return the calls at the end of some call stacks that lead to a function and its cost centre.
+
+    Each has the id of the caller, and the line of its call.
+    """
+    found = dict[tuple[str, int], None]()
+    for origin in origins:
+        chain = callgraph.origins[origin]
+        if len(chain) > 2 and chain[-2:] == end:
+            found[chain[-3], callgraph.call_lines(origin)[-2]] = None
+    return tuple(found)
 
 
 def _at_stack(
     callgraph: CallGraph, book: Book, part: int, origin: int, by_pid: dict[int, int]
 ) -> Iterator[Loss]:
-    """Yield what is lost at a call stack, under a part of the account, alike to some processes."""
+    """Yield what is lost at a call stack, under a part of the account, alike to some processes.
+
+    That is what its worst superstep loses, if that is most; what processes lose that are always
+    to blame; and what the others do.
+    """
+    nprocs = book.run.nprocs
+
+    def draft(habit: str, pids: tuple[int, ...], by_place: Mapping[int, int]) -> Loss:
+        kind, ns = _KIND_OF[part] or habit, sum(by_place.values())
+        members = tuple((origin, place) for place in sorted(by_place))
+        return Loss(kind, ns, nprocs, PARTS[part], habit, True, (origin,), members, pids=pids)
+
     worst_ns, _, records = book.sums.worst[origin, part]
-    chain, left = callgraph.origins[origin], by_pid
-    if worst_ns > MOST * sum(by_pid.values()) and _passes(callgraph, chain) >= FEW:
-        known = [record for record in records if record[0] >= 0]
-        if known:
-            members = tuple((origin, position) for position, *_ in known)
-            yield _draft(book, part, kinds.ONE_OFF, _alike(known), worst_ns, members)
-            left = dict(by_pid)
-            for _, pid, ns in records:
-                left[pid] -= ns
-            records = ()
-    left = {pid: ns for pid, ns in left.items() if ns > 0}
-    yield from _habits(book, part, origin, left, _alike(records))
-
-
-def _draft(
-    book: Book,
-    part: int,
-    habit: str,
-    pids: tuple[int, ...],
-    ns: int,
-    members: tuple[tuple[int, int], ...],
-) -> Loss:
-    """Return what is lost at the call stack of its members."""
-    kind, origins = _KIND_OF[part] or habit, (members[0][0],)
-    return Loss(kind, ns, book.run.nprocs, PARTS[part], habit, True, origins, members, pids=pids)
+    in_worst = Counter[int]()
+    for _, pid, ns in records:
+        in_worst[pid] += ns
+    least = MOST * max(in_worst.values(), default=0)
+    alike = tuple(sorted(pid for pid, ns in in_worst.items() if ns >= least))
+    known = {position: ns for position, _, ns in records if position >= 0}
+    is_once = worst_ns > MOST * sum(by_pid.values())
+    if known and is_once and _passes(callgraph, callgraph.origins[origin]) >= FEW:
+        yield draft(kinds.ONE_OFF, alike, known)
+        by_pid, alike = {pid: ns - in_worst[pid] for pid, ns in by_pid.items()}, ()
+    left = {pid: ns for pid, ns in sorted(by_pid.items()) if ns > 0}
+    whole = sum(left.values())
+    team = {pid: left[pid] for pid in alike if pid in left}
+    if 1 < len(team) < nprocs and _is_team(list(team.values()), whole):
+        yield draft(kinds.FIXED, tuple(team), team)
+        left = {pid: ns for pid, ns in left.items() if pid not in team}
+    always = max((1 / nprocs + _SHARE_ALONE * (1 - 1 / nprocs)) * whole, 1)
+    alone = {pid: ns for pid, ns in left.items() if ns >= always}
+    for pid, ns in alone.items():
+        yield draft(kinds.FIXED, (pid,), {pid: ns})
+    if others := {pid: ns for pid, ns in left.items() if pid not in alone}:
+        yield draft(kinds.ROTATING, (), others)
 
 
 def _passes(callgraph: CallGraph, chain: tuple[str, ...]) -> int:
@@ -295,48 +314,6 @@ def _passes(callgraph: CallGraph, chain: tuple[str, ...]) -> int:
     if len(chain) < 2:
         return int(callgraph.graph.nodes[chain[0]]["cost"].count)
     return callgraph.onward(chain[:-1])[chain[-1]].count
-
-
-def _alike(records: Iterable[tuple[int, int, int]]) -> tuple[int, ...]:
-    """Return the processes of the records that lose at least half as much as the greatest."""
-    by_pid: defaultdict[int, int] = defaultdict(int)
-    for _, pid, ns in records:
-        by_pid[pid] += ns
-    most = max(by_pid.values(), default=0)
-    return tuple(sorted(pid for pid, ns in by_pid.items() if ns >= MOST * most))
-
-
-def _habits(
-    book: Book, part: int, origin: int, by_pid: Mapping[int, int], alike: Iterable[int]
-) -> Iterator[Loss]:
-    """Yield what processes lose that are always to blame, and what the others do.
-
-    Args:
-        book: the book of the run.
-        part: of the account.
-        origin: the call stack.
-        by_pid: what is lost there.
-        alike: the processes that lose most in the worst superstep.
-    """
-    whole, nprocs = sum(by_pid.values()), book.run.nprocs
-
-    def draft(habit: str, named: tuple[int, ...], pids: Iterable[int]) -> Loss:
-        members = tuple((origin, pid) for pid in sorted(pids))
-        return _draft(book, part, habit, named, sum(by_pid[pid] for _, pid in members), members)
-
-    team = tuple(pid for pid in alike if pid in by_pid)
-    if 1 < len(team) < nprocs and _is_team([by_pid[pid] for pid in team], whole):
-        yield draft(kinds.FIXED, team, team)
-        by_pid = {pid: ns for pid, ns in by_pid.items() if pid not in team}
-    always = max((1 / nprocs + _SHARE_ALONE * (1 - 1 / nprocs)) * whole, 1)
-    rest = []
-    for pid, ns in sorted(by_pid.items()):
-        if ns >= always:
-            yield draft(kinds.FIXED, (pid,), [pid])
-        else:
-            rest.append(pid)
-    if rest:
-        yield draft(kinds.ROTATING, (), rest)
 
 
 def _is_team(shares: list[int], whole: int) -> bool:

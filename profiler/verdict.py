@@ -16,7 +16,7 @@ from bsplib.profiler.account import TITLES
 from bsplib.profiler.format import processes_named
 from bsplib.profiler.kinds import LEAST_TOLD, MOST
 from bsplib.profiler.lines import LinePlace
-from bsplib.profiler.loss import LEAST_SHARE, Loss, in_main_ns, least_ns, on_core_ns
+from bsplib.profiler.loss import LEAST_SHARE, Loss, in_main_ns, least_ns, on_core_ns, sites_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -243,8 +243,8 @@ def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
     if loss.sites:
         (caller, call_line), *others = loss.sites
         name = fmt.visible(nodes[caller]["node"].name)
-        is_one_of_several = len(_sites(callgraph, loss)) > 1
-        rank = 1 if is_one_of_several else 6  # or else the function tells the place
+        every = sites_of(callgraph, range(len(callgraph.origins)), loss.chain[-2:])
+        rank = 1 if len(every) > 1 else 6  # or else the function tells the place
         phrases.append(_Phrase(f", called by {name} at line {call_line}", rank))
         if others:
             phrases.append(_Phrase(f" and {fmt.counted(len(others), 'other line')}", rank))
@@ -255,15 +255,6 @@ def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
         line = loss.line.inside(nodes[loss.chain[-2]]["node"], nodes[loss.chain[-1]]["node"].line)
         phrases.append(_Phrase(f", {verb} {line}", 1 if isinstance(loss.line, LinePlace) else 3))
     return phrases
-
-
-def _sites(callgraph: CallGraph, loss: Loss) -> set[tuple[str, int]]:
-    """Return all calls in the run that lead to the function and cost centre of a loss."""
-    return {
-        (chain[-3], callgraph.call_lines(number)[-2])
-        for number, chain in enumerate(callgraph.origins)
-        if len(chain) > 2 and chain[-2:] == loss.chain[-2:]
-    }
 
 
 def _who(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:

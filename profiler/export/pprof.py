@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.costs import METRICS, record_costs
+from bsplib.profiler.costs import record_costs
 from bsplib.profiler.format import title_lines
 from bsplib.profiler.limits import check_file
 from bsplib.profiler.survey import elapsed_s
@@ -155,14 +155,7 @@ def weights_of(callgraph: CallGraph, book: Book) -> Weights:
     run = callgraph.run
     keys = callgraph.origin_of_records().astype(np.int64) * run.nprocs + run.records["pid"]
     found, pair = np.unique(keys, return_inverse=True)
-    costs = dict(zip(METRICS, record_costs(run), strict=True))
-    columns = (
-        run.records["kind"] != Kind.END,
-        costs["comp"],
-        costs["comm"],
-        costs["idle"],
-        costs["h"],
-    )
+    columns = (run.records["kind"] != Kind.END, *record_costs(run))
     lost = np.zeros(len(found))
     for (_, origin), by_pid in book.sums.losses.items():
         for pid, ns in by_pid.items():
