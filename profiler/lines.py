@@ -15,6 +15,7 @@ sync, is known from samples only: it stands below the cost centre that ended the
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cache, partial
 from posixpath import basename
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,7 +28,7 @@ from bsplib.recording.tables import Columns
 from bsplib.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Set
+    from collections.abc import Iterator, Set
 
     from bsplib.profiler._arrays import Floats, Ints, Table
     from bsplib.profiler.callgraph import CallGraph, Node
@@ -188,6 +189,8 @@ _DEEPEST = 60
 
 _Name = tuple[str, str, int]
 """What tells functions apart: file, name and first line."""
+_Chain = tuple[str, tuple[_Name, ...]]
+"""A cost centre, and functions below it, each of which called the next one."""
 
 
 class Executed(NamedTuple):
@@ -206,10 +209,6 @@ class Executed(NamedTuple):
     """The same in all, by pid."""
 
 
-_Sampled = tuple[tuple[_Name, ...], "Floats"]
-"""A chain of functions, from the outermost one, and what was sampled there by process and part."""
-
-
 def executed_below(callgraph: CallGraph) -> list[Executed]:
     """Return the functions that were executed below the cost centres of a run.
 
@@ -220,34 +219,41 @@ def executed_below(callgraph: CallGraph) -> list[Executed]:
     Args:
         callgraph: the call graph; of a run without samples the result is empty.
     """
-    found = {}
-    for centre, sampled in _by_centre(callgraph).items():
-        leading = _leading(callgraph, centre)
-        chains = [(_names(callgraph.run.stacks[stack], leading), sums) for stack, sums in sampled]
-        found[centre] = [each for each in chains if each[0]]
-    whole_s = {centre: _total_s(sampled) for centre, sampled in found.items()}
-    listed: list[Executed] = []
-    for centre in sorted(found, key=lambda centre: -whole_s[centre]):
-        _list_tree(listed, centre, -1, found[centre], LEAST_TOLD * whole_s[centre])
-    return listed
-
-
-def _by_centre(callgraph: CallGraph) -> dict[str, list[tuple[int, Floats]]]:
-    """Return for each cost centre the sampled stacks, with seconds by process and part."""
     run = callgraph.run
     if run.samples is None or not len(run.samples):
-        return {}
+        return []
     record = RecordsOfSamples.of(run)
     inside = np.flatnonzero(record.position >= 0)
     samples, stacks = run.samples[inside], len(run.stacks)
     ended = {"stack": record.stack[inside], "kind": record.kind[inside]}
     origins = callgraph.origin_of(Columns(ended, len(inside)))
     keys, place = np.unique(origins * stacks + samples["stack"], return_inverse=True)
-    found: defaultdict[str, list[tuple[int, Floats]]] = defaultdict(list)
-    for key, each in zip(keys.tolist(), _summed(run, samples, place, len(keys)), strict=True):
+    sums: defaultdict[_Chain, Floats] = defaultdict(lambda: np.zeros((run.nprocs, len(PARTS))))
+    leading = cache(partial(_leading, callgraph))
+    for key, seconds in zip(keys.tolist(), _summed(run, samples, place, len(keys)), strict=True):
         origin, stack = divmod(key, stacks)
-        found[callgraph.origins[origin][-1]].append((stack, each))
-    return found
+        centre = callgraph.origins[origin][-1]
+        names = _names(run.stacks[stack], leading(centre))
+        for depth in range(len(names) + 1 if names else 0):
+            sums[centre, names[:depth]] += seconds
+    total_s = {chain: float(seconds.sum()) for chain, seconds in sums.items()}
+    called: defaultdict[_Chain, list[_Chain]] = defaultdict(list)
+    for centre, names in sorted(sums, key=lambda chain: (-total_s[chain], chain)):
+        if names:
+            called[centre, names[:-1]].append((centre, names))
+    listed: list[Executed] = []
+
+    def list_below(caller: _Chain, position: int, least_s: float) -> None:
+        for chain in called[caller]:
+            if total_s[chain] and total_s[chain] >= least_s:
+                seconds, by_process = LineSeconds.of(sums[chain]), sums[chain].sum(axis=1).tolist()
+                executed = Executed(chain[0], position, *chain[1][-1], seconds, tuple(by_process))
+                listed.append(executed)
+                list_below(chain, len(listed) - 1, least_s)
+
+    for whole in sorted((each for each in sums if not each[1]), key=lambda each: -total_s[each]):
+        list_below(whole, -1, LEAST_TOLD * total_s[whole])
+    return listed
 
 
 def _leading(callgraph: CallGraph, centre: str) -> Set[_Name]:
@@ -268,24 +274,3 @@ def _names(stack: Stack, leading: Set[_Name]) -> tuple[_Name, ...]:
     names = tuple(dict.fromkeys((each.file, each.function, each.first_line) for each in frames))
     first = next((at for at, name in enumerate(names) if name not in leading), len(names))
     return names[first:][:_DEEPEST]
-
-
-def _total_s(sampled: Iterable[_Sampled]) -> float:
-    return sum(float(seconds.sum()) for _, seconds in sampled)
-
-
-def _list_tree(
-    listed: list[Executed], centre: str, caller: int, sampled: list[_Sampled], least_s: float
-) -> None:
-    """Append the functions that begin some chains to a list, each with those that it called."""
-    by_first: defaultdict[_Name, list[_Sampled]] = defaultdict(list)
-    for chain, seconds in sampled:
-        by_first[chain[0]].append((chain[1:], seconds))
-    for name in sorted(by_first, key=lambda name: (-_total_s(by_first[name]), name)):
-        mine = by_first[name]
-        if (total_s := _total_s(mine)) < least_s or total_s == 0:
-            continue
-        whole = np.sum([seconds for _, seconds in mine], axis=0)
-        position, by_process = len(listed), tuple(whole.sum(axis=1).tolist())
-        listed.append(Executed(centre, caller, *name, LineSeconds.of(whole), by_process))
-        _list_tree(listed, centre, position, [each for each in mine if each[0]], least_s)
