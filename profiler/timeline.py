@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bsplib.directions import is_out
-from bsplib.profiler._numbering import preceding
+from bsplib.profiler._numbering import preceding, starts
 from bsplib.profiler.costs import (
     computation_ns,
     h_inside,
@@ -93,7 +94,8 @@ class Timeline:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        steps, self.position = _steps(run)
+        keys, rows = _steps(run)
+        self.position = np.concatenate([np.empty(0, np.intp), *rows])
         """Position in ``run.records``."""
         self.place = np.empty_like(self.position)
         self.place[self.position] = np.arange(len(self.position))
@@ -101,9 +103,15 @@ class Timeline:
         self.link_from, self.link_to, self.link_bytes = _links(run, self.place)
         """For each link (a transfer in a superstep from one process to another): the record of
         the sender, that of the receiver, and the bytes."""
-        self.steps = _with_links(steps, self.link_to)
+        bounds, opened = np.cumsum([0, *map(len, rows)]), _opened(run)
+        ends = pairwise(bounds.tolist()), pairwise(np.searchsorted(self.link_to, bounds).tolist())
+        kinds = [Kind(min(run.records["kind"][each], default=Kind.END)) for each in rows]
+        self.steps = [
+            Step(*key, kind, *records, *links, tuple(opened.get(key, ())))
+            for key, kind, records, links in zip(keys, kinds, *ends, strict=True)
+        ]
         self.pid: Ints = run.records["pid"][self.position].astype(np.int64)
-        self.step = np.repeat(np.arange(len(steps)), [step.stop - step.start for step in steps])
+        self.step = np.repeat(np.arange(len(rows)), np.diff(bounds))
         """Position in ``steps``."""
         before = preceding(run.records["pid"].astype(np.int64))[self.position]
         self.before = np.where(before < 0, -1, self.place[before])
@@ -157,33 +165,21 @@ def calls_of_records(run: Run) -> Ints:
 # -- supersteps in order ------------------------------------------------------------------
 
 
-def _steps(run: Run) -> tuple[list[Step], NDArray[np.intp]]:
-    """Order the supersteps; return them and the positions of their records, concatenated."""
-    records = run.records
-    by_step = np.lexsort((records["pid"], records["superstep"], records["group"]))
-    keys = np.stack([records["group"], records["superstep"]])[:, by_step]
-    starts = np.flatnonzero(np.any(np.diff(keys, prepend=-1), axis=0))
-    stops = np.append(starts, len(by_step))[1:]
-    rows = {
-        (group, superstep): by_step[start:stop]
-        for group, superstep, start, stop in zip(
-            *keys[:, starts].tolist(), starts.tolist(), stops.tolist(), strict=True
-        )
-    }
-    opened = _opened(run)
+def _steps(run: Run) -> tuple[list[tuple[int, int]], list[NDArray[np.intp]]]:
+    """Order the supersteps; return group and number, and the positions of the records of each."""
+    group, superstep = (run.records[name].astype(np.int64) for name in ("group", "superstep"))
+    order = np.lexsort((run.records["pid"], superstep, group))
+    begins = starts(group[order], superstep[order])
+    keys = zip(group[order[begins]].tolist(), superstep[order[begins]].tolist(), strict=True)
+    rows = dict(
+        zip(keys, np.split(order, begins[1:]), strict=False)
+    )  # without records one is empty
     supersteps: dict[int, list[int]] = defaultdict(list)
-    for group, superstep in sorted(rows.keys() | opened.keys()):
-        supersteps[group].append(superstep)
-
-    steps, position, stop = [], [np.empty(0, np.intp)], 0
-    for group, superstep in _in_order(supersteps, opened, run.is_interleaved):
-        row = rows.get((group, superstep), position[0])
-        start, stop = stop, stop + len(row)
-        kind = Kind(min(records["kind"][row], default=Kind.END))
-        inside = tuple(opened.get((group, superstep), ()))
-        steps.append(Step(group, superstep, kind, start, stop, 0, 0, inside))
-        position.append(row)
-    return steps, np.concatenate(position)
+    opened = _opened(run)
+    for key in sorted(rows.keys() | opened.keys()):
+        supersteps[key[0]].append(key[1])
+    found = list(_in_order(supersteps, opened, run.is_interleaved))
+    return found, [rows.get(key, order[:0]) for key in found]
 
 
 def _opened(run: Run) -> dict[tuple[int, int], list[int]]:
@@ -230,15 +226,6 @@ def _links(run: Run, inverse: NDArray[np.intp]) -> tuple[Ints, Ints, Ints]:
     sender, receiver = np.where(out, caller, partner), np.where(out, partner, caller)
     order = np.argsort(receiver, kind="stable")
     return sender[order], receiver[order], traffic["bytes"][known][order]
-
-
-def _with_links(steps: list[Step], link_to: Ints) -> list[Step]:
-    """Return the steps with the positions of their links."""
-    bounds = np.searchsorted(link_to, [[step.start, step.stop] for step in steps] or [[0, 0]])
-    return [
-        step._replace(link_start=start, link_stop=stop)
-        for step, (start, stop) in zip(steps, bounds.tolist(), strict=False)
-    ]
 
 
 # -- pieces of computation ------------------------------------------------------------------
