@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bsplib.profiler.costs import METRICS, h_relation, record_costs
+from bsplib.profiler.costs import METRICS, computation_ns, computing_of, h_relation, record_costs
 from bsplib.profiler.survey import waiting_ns
 
 
@@ -29,3 +29,13 @@ def test_waiting_counts_where_it_was_and_not_again_around_a_sub_group(script):
     run = program.run()
     assert costs_of(run)["comp"] == [30, 50, 10, 15]
     assert waiting_ns(run) == 40 + 25
+
+
+def test_what_waited_for_a_core_is_no_more_than_what_was_no_cpu_time(script):
+    program = script(1)
+    program.step("main", w=[100], cpu=[80])
+    run = program.run()
+    run.records["comp_ready"] = 30  # as read; both readings together exceed the time
+    parts = computing_of(run.records)
+    assert [each.tolist() for each in parts] == [[80], [0], [20]]
+    assert computation_ns(run).tolist() == [80.0]

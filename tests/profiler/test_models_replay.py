@@ -239,7 +239,7 @@ def test_pieces_of_computation_add_up_to_w_whatever_calls_they_contain(script):
         program.step("main sub", w=[5], calls=[3], group=right, kind=END)
     program.step("main", w=[7, 2], calls=[12, 4])
     run = program.run()
-    run.records["comm_calls"][2] = 20  # of process 0, 8 of them before the sub-group
+    run.records["comm_calls"][2] = 20  # of process 0; where they were is not known
     timeline = Timeline(run)
     owned = np.bincount(timeline.pieces.owner, timeline.pieces.comp_s, len(run.records))
     assert owned == pytest.approx(timeline.w_s)
@@ -248,6 +248,8 @@ def test_pieces_of_computation_add_up_to_w_whatever_calls_they_contain(script):
     assert timeline.w_s[timeline.position == 2] * 1e9 == pytest.approx(29)
     expected = {"BSP": 29 + 5, "BSPWB": 29 + 5, "MPM": 29 + 5, "OBSP*": 29 + 5}
     assert times(run, machine()) == expected
+    mine = timeline.pieces.owner == timeline.place[2]  # 19 ns after the sub-group, 30 before it
+    assert timeline.pieces.comp_s[mine] * 1e9 == pytest.approx([29 * 19 / 49, 29 * 30 / 49])
 
 
 # -- booking ----------------------------------------------------------------------------------

@@ -72,6 +72,22 @@ def test_phases_lie_inside_their_superstep_in_order(broadcast):
             before = event["ts"]
 
 
+def test_phases_are_divided_evenly_among_what_is_before_and_after_sub_groups(script, exported):
+    made = script(1)
+    made.clock = [3000]
+    with made.partition(1) as (inner,):
+        made.step("main part", w=[500], group=inner)
+    made.step("main", w=[1000], calls=[4000])
+    events = slices(read(exported(made.run())), "phase")
+    assert [(event["name"], *span(event)) for event in events] == [
+        ("computation", 0, 1500),
+        ("communication", 1500, 3000),
+        ("computation", 3500, 6000),
+        ("communication", 6000, 8500),
+        ("computation", 3000, 3500),
+    ]
+
+
 def test_the_counter_shows_the_h_of_supersteps_with_their_sub_groups(nested):
     counts = [e for e in read(nested) if e["ph"] == "C"]
     assert [e["args"] for e in counts] == [
