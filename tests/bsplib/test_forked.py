@@ -35,23 +35,6 @@ def test_a_child_that_main_has_forked_cannot_use_the_group(bsp, name):
 
 
 @pytest.mark.procs(2)
-def test_a_child_cannot_use_an_open_sub_group_or_a_reader(run):
-    def main(bsp):
-        with bsp.partition([1, 2]) as sub:
-            sub.send(0, 5)
-            sub.sync()
-            reader = sub.messages()
-            said = in_child(lambda: next(reader)), in_child(sub.sync), in_child(bsp.sync)
-            return said, [payload for _, _, payload in reader]
-
-    for (reader, sub, parent), read in run(main):
-        assert reader.startswith("PartitionError: messages: this group cannot be used: this proc")
-        assert sub.startswith("PartitionError: sync: this group cannot be used: this process was")
-        assert parent.startswith("PartitionError: sync: this group cannot be used: this process")
-        assert read == [5]
-
-
-@pytest.mark.procs(2)
 @pytest.mark.real_processes
 @pytest.mark.parametrize("profile", [False, True])
 def test_a_child_that_comes_to_the_end_of_main_reports_nothing(run, tmp_path, capfd, profile):

@@ -175,9 +175,9 @@ def test_a_put_that_adds_truth_values_adds_them_as_numpy_does(run):
 @pytest.mark.lengthy
 @pytest.mark.procs(1, 2, 3)
 def test_random_programs_find_every_form_as_it_was_sent(backend, nprocs):
-    for seed in range(drawn.times(8)):
-        of = 100 * nprocs + seed, backend != "mpi"
-        bsplib.run(forms.main, *of, nprocs=nprocs, backend=backend)
+    with bsplib.Pool(nprocs, backend=backend) as pool:
+        for seed in range(drawn.times(8)):
+            pool.run(forms.main, 100 * nprocs + seed, backend != "mpi")
 
 
 def test_what_numpy_cannot_hold_is_an_error_in_a_sentence(bsp):

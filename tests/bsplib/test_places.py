@@ -621,3 +621,80 @@ def test_a_view_of_an_array_without_elements_here_names_that_array(run, again):
     first, second, *_ = run(main)
     assert first == (zeros, [], zeros, [0.0, 0.0])
     assert second == (zeros, [5.0, 7.0], zeros, False)
+
+
+# -- any views of any arrays -----------------------------------------------------------------------
+
+
+def part_of(rng, shape):
+    """Return a function that makes a part, of any strides, of an array with twice the length."""
+    steps = tuple(slice(None, None, int(step)) for step in rng.choice([2, -2], len(shape)))
+    axes = rng.permutation(len(shape)) if rng.random() < 0.5 else range(len(shape))
+    return lambda room: room[steps].transpose(axes)
+
+
+def slice_of(rng, size):
+    low, high = sorted(rng.integers(0, size + 1, 2).tolist())
+    part = slice(low, high, int(rng.integers(1, 3)))
+    return slice(None, None, -part.step) if rng.random() < 0.3 else part
+
+
+def view_of(rng, shape):
+    """Return a function that makes a basic slice of an array, with its axes in any order."""
+    index = tuple(slice_of(rng, size) for size in shape)
+    axes = rng.permutation(len(shape))
+    return lambda array: array[index].transpose(axes)
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("dtype", [float, "S3"])
+@pytest.mark.parametrize("shape", [(7,), (4, 5), (1, 6), (3, 1, 4), (2, 3, 4)], ids=str)
+def test_any_view_of_an_array_of_any_strides_names_its_elements(bsp, shape, dtype):
+    rng = np.random.default_rng([len(shape), *shape])
+    for number in range(8):
+        part = part_of(rng, shape) if number % 2 else lambda room: room
+        room = np.zeros([2 * size for size in shape] if number % 2 else shape, dtype)
+        numbers, model = np.arange(room.size).reshape(room.shape), np.zeros(room.size, dtype)
+        x = bsp.push_reg(part(room))
+        bsp.sync()
+        for turn in range(8):  # after the first ones on a shorter path
+            view = view_of(rng, x.shape)
+            named = view(part(numbers))
+            values = (np.arange(named.size) + turn + 1).reshape(named.shape).astype(dtype)
+            got = bsp.get(right(bsp), view(x))
+            bsp.put(right(bsp), values, view(x))
+            bsp.sync()
+            assert got.tolist() == model[named].tolist()
+            model[named] = values
+            assert room.reshape(-1).tolist() == model.tolist()
+        bsp.pop_reg(x)
+        bsp.sync()
+
+
+@pytest.mark.procs(1, 2)
+def test_what_has_strides_of_its_own_names_its_elements_or_is_refused(bsp):
+    rng, shape = np.random.default_rng(5), (3, 4, 5)
+    x, numbers, model = bsp.zeros(shape), np.arange(60), np.zeros(60)
+    taken = refused = 0
+    bsp.sync()
+    for _ in range(500):
+        size = rng.integers(1, 4, rng.integers(1, 4))
+        steps, first = rng.integers(-25, 26, len(size)), int(rng.integers(60))
+        reach = steps * (size - 1)
+        if first + reach[reach < 0].sum() < 0 or first + reach[reach > 0].sum() >= 60:
+            continue
+        view, named = (
+            np.lib.stride_tricks.as_strided(line[first:], size, 8 * steps)
+            for line in (x.reshape(-1), numbers)
+        )
+        values = rng.random(size)
+        try:
+            bsp.put(right(bsp), values, view)
+        except bsplib.PlaceError:
+            refused += 1
+            continue
+        bsp.sync()
+        taken += 1
+        model[named] = values
+        assert x.reshape(-1).tolist() == model.tolist()
+    assert min(taken, refused) > 30

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import faulthandler
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
+import bsplib
 from tests import drawn
 
-from .random_programs.checks import check, check_fault, record, run
-from .random_programs.faults import wrong_programs
-from .random_programs.found import FOUND, SEEDS
+from .random_programs.checks import (
+    check,
+    check_fault,
+    check_in_pool,
+    fail_in_pool,
+    record,
+    run,
+)
+from .random_programs.faults import Breaker, wrong_programs
+from .random_programs.found import FOUND, POOL_SEEDS, SEEDS
 from .random_programs.generator import Narrow, programs
 from .random_programs.program import charging_main
 from .random_programs.seeded import program_of
@@ -96,6 +105,28 @@ def test_a_program_that_once_went_wrong_does_what_the_contract_says(name, backen
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_seed_that_once_went_wrong_does_what_the_contract_says(seed, backend):
     check(program_of(seed, Narrow), backend, 0)
+
+
+@pytest.mark.lengthy
+def test_programs_that_follow_each_other_in_pools_do_what_the_contract_says():
+    with ExitStack() as stack:
+        pools: dict[int, bsplib.Pool] = {}
+        for program in map(program_of, POOL_SEEDS):
+            if program.nprocs not in pools:
+                pools[program.nprocs] = stack.enter_context(bsplib.Pool(program.nprocs))
+            check_in_pool(pools[program.nprocs], program)
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("seed", range(4))
+def test_a_run_of_a_pool_after_one_that_failed_does_what_the_contract_says(seed):
+    faulty = program_of(seed, Breaker)
+    drawn_next = map(program_of, range(100 * seed, 100 * seed + 100))
+    follows = (program for program in drawn_next if program.nprocs == faulty.nprocs)
+    with bsplib.Pool(faulty.nprocs) as pool:
+        check_in_pool(pool, next(follows))
+        fail_in_pool(pool, faulty)
+        check_in_pool(pool, next(follows))
 
 
 @examples(30)

@@ -41,6 +41,6 @@ SEEDS = (56, 81, 81, 81, 86, 102, 113, 194, 198, 215, 284, 429, 454, 528)
 """Of 600: what overwrote messages to oneself, what refused read-only views, and (81, often)
 what used a block again while a process still looked at it came up in them."""
 
-CELL_SEEDS = (16, 58, 61, 91, 106, 301, 456, 476, 789, 1090, 1129, 1299, 1306)
-"""Programs that together enter every cell of :mod:`.cells`. Where other programs are drawn, the
-soak says which seeds to take."""
+POOL_SEEDS = (16, 58, 61, 91, 106, 301, 456, 476, 789, 1090, 1129, 1299, 1306)
+"""Programs in which each transfer comes before each event that may let memory be used again: the
+next superstep, the end of a group, a split, and the next run of a pool."""
