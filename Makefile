@@ -155,7 +155,7 @@ wheels: tools
 soak: tools
 	BSP_EXAMPLES=20 $(BIN)/pytest -m "" --timeout 0 -k random tests/bsplib/test_random_programs.py \
 	  tests/bsplib/test_forms.py tests/bsplib/mpi/test_inside.py tests/bsplib/mpi/test_rounds.py
-	$(BIN)/python -m tests.bsplib.soak
+	BSP_EXAMPLES=200 $(BIN)/pytest -m "" --timeout 0 tests/bsplib/mpi/test_memory.py
 	$(BIN)/python tests/bsplib/schedules.py --preemptions 2 --seconds 10 --random 100000
 	$(BIN)/python tests/bsplib/kills.py
 	$(BIN)/python -m tests.profiler.fuzz

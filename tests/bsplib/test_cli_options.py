@@ -1,4 +1,4 @@
-"""Options have one word for one idea in all commands; TAB completes files, Machines and words."""
+"""Options are of one kind in all commands; TAB completes files, Machines and words."""
 
 from __future__ import annotations
 
@@ -22,73 +22,6 @@ COMMANDS = of_bsp()
 """What TAB completes."""
 EVERY = {**COMMANDS, **of_apps()}
 
-IDEAS = {
-    "--nprocs": "number of processes",
-    "--backend": "what the processes are",
-    "--machine": "Machine by name or file",
-    "--speed": "its speed",
-    "--timeout": "limit of a run",
-    "--module": "the script is a module",
-    "--mpiexec": "command that starts ranks",
-    "--time": "what is fitted",
-    "--formula": "formula to fit",
-    "--set": "values of parameters in the runs",
-    "--at": "point to predict",
-    "--by": "variables on which the time depends",
-    "--repeats": "runs of each combination",
-    "--seeds": "number of seeds",
-    "--run": "a run: its number, or the command that makes it",
-    "--metric": "quantity that is shown",
-    "--sort": "order of rows",
-    "--top": "greatest number of rows, 0 for all",
-    "--library": "functions of bsplib, too",
-    "--json": "print JSON",
-    "--out": "file or folder to write",
-    "--format": "format of what is written",
-    "--html": "page to write",
-    "--plot": "figure to write",
-    "--force": "replace a file",
-    "--fit": "model to predict by",
-    "--profile": "trace to record in",
-    "--size": "number of values of a program",
-    "--log2-size": "its logarithm",
-    "--seed": "seed of random values",
-    "--distribution": "of random keys",
-    "--dtype": "type of keys",
-    "--descending": "order of keys",
-    "--stable": "equal keys keep their order",
-    "--oversampling": "factor of a sample",
-    "--block": "rows of a block of a relation",
-    "--skew": "of random items",
-    "--items": "rows of a relation",
-    "--nulls": "fraction that is NULL",
-}
-"""Words that stand for one idea wherever they are used."""
-
-OWN = {
-    "run": {
-        *("--no-lines", "--check", "--debug", "--repeat"),
-        "--speedup",
-    },
-    "report": {"--depth", "--node"},
-    "compare": {"--fail-on"},
-    "view": {"--sources", "--port", "--browser", "--compare"},
-    "export": {"--table", "--supersteps"},
-    "machine probe": {"--name"},
-    "predict": {"--pattern", "--model", "--model-out", "--budget"}
-    | {"--region", "--processes", "--signed", "--confidence", "--of-repeats"}
-    | {"--export", "--divide"},
-    "papers": {"--markdown"},
-    "papers call": {"--counters"},
-    "broadcast": {"--onestage", "--twostage", "--crossover"},
-    "experiment": {"--sizes", "--once"},
-    "prediction": {"--app", "--small", "--computation", "--communication"},
-    "external_sort": {"--memory", "--cached", "--verify"},
-    "sample_sort": {"--sample-sort"},
-    "sql run": {"--stage", "--no-verify"},
-}
-"""Words of one command for an idea that no other command has."""
-
 
 def options_of(command):
     """Return the options of a command that its help shows."""
@@ -98,20 +31,6 @@ def options_of(command):
 
 def word(option):
     return max(option.opts, key=len)
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_each_option_is_a_word_of_all_commands_or_of_this_one_alone(name):
-    words = {word(option) for option in options_of(EVERY[name])}
-    assert words - IDEAS.keys() == OWN.get(name, set())
-
-
-def test_a_word_of_one_command_is_used_by_no_other():
-    users = defaultdict(set)
-    for name, words in OWN.items():
-        for each in words:
-            users[each].add(name)
-    assert {each: names for each, names in users.items() if len(names) > 1} == {}
 
 
 def test_a_word_takes_a_value_in_all_commands_or_in_none():
@@ -124,10 +43,6 @@ def test_a_word_takes_a_value_in_all_commands_or_in_none():
     assert [each for each, kinds in flags.items() if len(kinds) > 1] == []
     assert short["--nprocs"] == {"-n"}
     assert short["--out"] == {"-o"}
-
-
-def test_the_tables_name_no_command_that_is_not_there():
-    assert OWN.keys() - EVERY.keys() == set()
 
 
 @pytest.fixture

@@ -23,11 +23,12 @@ from bsplib.recording.trace import read_trace
 from bsplib.running.options import overriding
 from tests.processes import run_python
 
+from .leftovers import children
+from .phases import DEADLINE_S, eventually
 from .pipes_backend import PIPES
 
 pytestmark = pytest.mark.real_processes
 
-DEADLINE_S = 30
 METHODS = multiprocessing.get_all_start_methods()
 
 # Functions that a pool is given stand inside the tests: they travel by value then, and
@@ -39,28 +40,6 @@ def pool():
     """The pool of all tests that leave it open; it starts afresh where processes have ended."""
     with bsplib.Pool(nprocs=3) as made:
         yield made
-
-
-def eventually(condition):
-    """Poll until a condition holds; False if it does not come to hold at all."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
-
-
-def children():
-    """Pids of the processes that this one has started, dead ones too."""
-    found = set()
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if entry.name.isdigit():
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[1]) == os.getpid():
-                    found.add(int(entry.name))
-    return found
 
 
 def descriptors():
@@ -139,24 +118,6 @@ def test_arrays_of_a_later_run_are_zeros_again(pool):
         assert pool.run(main, size) == [True] * 3
 
 
-def test_arrays_of_an_earlier_run_are_not_registered_any_more(pool):
-    def keep(bsp):
-        import builtins  # noqa: PLC0415  # what lasts in the process
-
-        builtins.kept_by_a_test = np.zeros(3)
-        bsp.push_reg(builtins.kept_by_a_test)
-        bsp.sync()
-
-    def use(bsp):
-        import builtins  # noqa: PLC0415
-
-        bsp.put(0, 1, builtins.kept_by_a_test)
-
-    pool.run(keep)
-    with pytest.raises(bsplib.RegistrationError, match=r"put: .* is not in a registered array"):
-        pool.run(use)
-
-
 def test_a_tag_size_ends_with_its_run(pool):
     def sets(bsp):
         bsp.set_tagsize(4)
@@ -164,29 +125,6 @@ def test_a_tag_size_ends_with_its_run(pool):
 
     pool.run(sets)
     assert pool.run(lambda bsp: bsp.set_tagsize(1)) == [None] * 3
-
-
-def test_partitions_and_oblivious_supersteps_work_in_later_runs(pool):
-    def main(bsp, number):
-        with bsp.partition([1, 3]) as sub:
-            x = sub.zeros(sub.nprocs, int)
-            for pid in range(sub.nprocs):
-                sub.put(pid, number + bsp.pid, x, offset=sub.pid)
-            sub.sync()
-            values = x.tolist()  # x is freed with its group
-            with sub.partition(range(1, sub.nprocs + 1)) as alone:
-                alone.send(0, number)
-                alone.oblsync(1)
-                assert alone.move() == number
-        for lap in range(70):  # more than a ring of control words has
-            bsp.send((bsp.pid + 1) % bsp.nprocs, (number, lap))
-            bsp.oblsync(1)
-            assert bsp.move() == (number, lap)
-        bsp.sync()
-        return values
-
-    for number in range(0, 30, 10):
-        assert pool.run(main, number) == [[number]] + [[number + 1, number + 2]] * 2
 
 
 def test_globals_of_modules_stay_between_runs():
@@ -290,27 +228,6 @@ def test_a_program_of_a_pool_may_have_an_argument_called_profile(pool, tmp_path)
 
 
 # -- errors and deaths ------------------------------------------------------------------------
-
-
-@pytest.mark.lengthy
-def test_a_run_after_an_error_is_as_good_as_new(pool):
-    def fails(bsp):
-        x = bsp.zeros(3)
-        bsp.send(0, "lost")
-        bsp.put(0, 5, x)
-        if bsp.pid == 1:
-            raise KeyError("of process 1")
-        bsp.sync()
-
-    def works(bsp):
-        clean = bsp.qsize() == (0, 0) and not bsp.zeros(3).any()
-        bsp.sync()
-        return clean
-
-    for _ in range(3):
-        with pytest.raises(KeyError, match="of process 1"):
-            pool.run(fails)
-        assert pool.run(works) == [True] * 3
 
 
 def test_a_run_after_a_killed_process_is_as_good_as_new(pool):
@@ -438,11 +355,11 @@ def test_a_closed_pool_leaves_no_descriptor_and_no_child():
             pool.run(os_pids)
 
     use(0)  # whatever is made once is made now
-    before, young = descriptors(), children()
+    before, young = descriptors(), children(os.getpid())
     for number in range(5):
         use(number)
     assert descriptors() == before
-    assert children() == young
+    assert children(os.getpid()) == young
 
 
 def test_a_closed_pool_gives_its_memory_back():

@@ -243,29 +243,6 @@ def test_the_error_of_the_program_is_not_hidden_behind_that_of_its_trace(
             run(broken, profile=tmp_path / TRACE)
 
 
-class MuteError(Exception):
-    """An error without a text."""
-
-    def __str__(self):
-        raise ValueError("mute")
-
-
-@pytest.mark.procs(2)
-def test_the_trace_of_a_run_that_crashed_has_its_whole_supersteps(run, tmp_path):
-    def broken(bsp):
-        for number in range(5):
-            if bsp.pid == 1 and number == 3:
-                raise MuteError
-            bsp.sync()
-
-    with pytest.raises(BaseException):  # noqa: B017, PT011  # of whichever type it arrives
-        run(broken, profile=tmp_path / TRACE)
-    (recorded,) = read_trace(tmp_path / TRACE).runs
-    assert not recorded.complete
-    assert recorded.meta["error"]
-    assert recorded.records["superstep"].tolist() == [0, 1, 2] * 2
-
-
 # -- what the reader would refuse -----------------------------------------------------------------
 
 

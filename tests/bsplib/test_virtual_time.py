@@ -9,7 +9,6 @@ from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -296,28 +295,6 @@ def test_a_charge_on_the_parent_of_an_open_sub_group_leaves_a_trace_that_can_be_
     assert set(inside["arrive"] - inside["start"]) == {1000}
     times = [records[name] for name in ("start", "arrive", "released", "end")]
     assert all((before <= after).all() for before, after in pairwise(times))
-
-
-def charged(bsp):
-    bsp.charge(1e-3 * (bsp.pid + 1))
-    x = bsp.zeros(8)
-    np.sort(np.random.default_rng(bsp.pid).random(10_000))
-    bsp.put((bsp.pid + 1) % bsp.nprocs, np.ones(8), x)
-    bsp.send(0, x)
-    bsp.sync()
-    with bsp.partition([2, bsp.nprocs]) as sub:
-        sub.charge(1e-4)
-        sub.allreduce(np.ones(100))
-    bsp.send((bsp.pid + 1) % bsp.nprocs, b"123")
-    bsp.oblsync(1)
-
-
-@pytest.mark.lengthy
-def test_five_runs_of_a_program_that_charges_from_its_first_line_on_are_identical(simulate):
-    runs = [simulate(charged, nprocs=6, machine=PRICED) for _ in range(5)]
-    assert len({done.times for done in runs}) == 1
-    assert len({done.run.records.tobytes() for done in runs}) == 1
-    assert len({done.run.traffic.tobytes() for done in runs}) == 1
 
 
 # -- prices ---------------------------------------------------------------------------------------

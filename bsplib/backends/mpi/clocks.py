@@ -59,22 +59,12 @@ class Clocks:
     Args:
         comm: connects the processes; only messages from process to process are sent.
         stop: tells whether waiting has to raise ``Stopped``.
-        key: bytes that are equal in processes that read the same clock.
-        clock: the clock, in ns.
     """
 
-    def __init__(
-        self,
-        comm: MPI.Intracomm,
-        stop: Callable[[], bool],
-        *,
-        key: bytes | None = None,
-        clock: Callable[[], int] = time.perf_counter_ns,
-    ) -> None:
+    def __init__(self, comm: MPI.Intracomm, stop: Callable[[], bool]) -> None:
         self._comm = comm
         self._stop = stop
-        self._key = clock_key() if key is None else key
-        self._clock = clock
+        self._key = clock_key()
         self._host = platform.node()
         self._aligned = 0
         self._bound_ns = 0
@@ -143,10 +133,10 @@ class Clocks:
         """Return a round trip to a process."""
         answer = np.zeros(1, np.int64)
         coming = self._comm.Irecv(answer, rank, _ANSWER_TAG)
-        sent_ns = self._clock()
+        sent_ns = time.perf_counter_ns()
         going = self._comm.Isend(np.array([_ASK, 0, 0], np.int64), rank, _QUESTION_TAG)
         finish(self._stop, coming, going)
-        return sample(sent_ns, int(answer[0]), self._clock())
+        return sample(sent_ns, int(answer[0]), time.perf_counter_ns())
 
     def _tell(self, ranks: Iterable[int], found: Sample) -> None:
         result = np.array([_TELL, found.offset_ns, found.bound_ns], np.int64)
@@ -164,7 +154,7 @@ class Clocks:
             finish(self._stop, asked, nap_s=0.0 if is_asked else NAP_S)
             if question[0] == _TELL:
                 return -int(question[1]), int(question[2])
-            answer[0] = self._clock()
+            answer[0] = time.perf_counter_ns()
             finish(self._stop, self._comm.Isend(answer, 0, _ANSWER_TAG))
             is_asked = True
 

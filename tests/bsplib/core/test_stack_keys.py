@@ -32,35 +32,6 @@ def stacks(core):
     return Stacks(core("observed"))
 
 
-def test_two_calls_on_one_line_have_two_numbers(stacks):
-    def main():
-        return stacks.number(), stacks.number(), stacks.number()
-
-    assert stacks.call(main) == stacks.call(main) == (0, 1, 2)
-
-
-def test_inner_frames_can_be_left_out(stacks):
-    def inner(depth):
-        return stacks.number(depth)
-
-    def main():
-        return inner(0), inner(1), inner(1), inner(2)
-
-    assert stacks.call(main) == stacks.call(main)
-    assert [len(lines) for lines in stacks.defined] == [2, 1, 1, 0]
-
-
-def test_functions_of_equal_code_are_told_apart(stacks):
-    def made():
-        namespace = {"number": stacks.number}
-        exec(compile("def f():\n    return number()", "file", "exec"), namespace)
-        return namespace["f"]
-
-    one, other = made(), made()
-    assert one.__code__ == other.__code__
-    assert [stacks.call(one), stacks.call(other), stacks.call(one)] == [0, 1, 0]
-
-
 def test_code_that_takes_the_place_of_code_that_is_gone_is_a_new_stack(stacks):
     numbers = []
     for _ in range(100):
@@ -112,24 +83,3 @@ def test_random_walks_over_functions_find_what_the_calls_say(stacks):
         number = stacks.call(namespace["a"], [*path])
         assert found.setdefault(path, number) == number
     assert len(set(found.values())) == len(found) == len(stacks.defined)
-
-
-def test_what_define_raises_is_raised_and_the_stack_stays_new(core):
-    calls = []
-
-    def define(frame):
-        calls.append(frame.f_code.co_name)
-        if len(calls) == 1:
-            raise KeyError("first")
-        return 7
-
-    stacks = Stacks(core("observed"))
-    keys = core("observed").StackKeys(stacks.call.__code__, define)
-
-    def main():
-        return keys.number()
-
-    with pytest.raises(KeyError, match="first"):
-        stacks.call(main)
-    assert stacks.call(main) == stacks.call(main) == 7
-    assert calls == ["main", "main"]
