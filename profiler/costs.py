@@ -139,7 +139,7 @@ def uninterrupted(
     begin = np.append(np.where(is_first, first[around], np.roll(ended, 1)), resumed)
     end = np.append(records["start"][order], last).clip(min=begin)
     whole = np.bincount(place, end - begin, len(first))[place]
-    share = np.divide(end - begin, whole, out=np.ones(len(place)), where=whole > 0)
+    share = np.divide(end - begin, whole, out=np.zeros(len(place)), where=whole > 0)
     return place, begin, end, share
 
 

@@ -186,15 +186,14 @@ class TimePicture:
         """Return all layers between positions of supersteps, or times between moments."""
         if len(places) < 2:
             return np.zeros((0, len(LAYERS), self.rows))
-        if self._grids is None:
-            return self._booked_again(places, edges)
-        times, steps = self._grids
-        if not (steps.is_finer(places) if edges is None else times.is_finer(edges)):
-            return self._booked_again(places, edges)
-        layers = steps.between(places)
-        if edges is not None:
-            layers[:, _SUMS] = times.between(edges)
-        return layers
+        if self._grids is not None:
+            times, steps = self._grids
+            if steps.is_finer(places) if edges is None else times.is_finer(edges):
+                layers = steps.between(places)
+                if edges is not None:
+                    layers[:, _SUMS] = times.between(edges)
+                return layers
+        return self._booked_again(places, edges)
 
     @cached_property
     def _grids(self) -> tuple[_Grid, _Grid] | None:
@@ -209,22 +208,18 @@ class TimePicture:
 
     def _booked_again(self, places: Floats, edges: Floats | None) -> Floats:
         low, high = int(places[0]), int(-(-places[-1] // 1))
-        if edges is None:
-            steps = _StepSums(self, low, high, high - low)
-            self._hand_out(low, high, steps)
-            return steps.grid().between(places)
-        first, end = self.steps.during(edges[0], edges[-1])
-        low, high = min(low, first), max(high, end)
-        steps, times = _StepSums(self, low, high, high - low), _TimeSums(self, edges)
-        self._hand_out(low, high, steps, times)
-        self._add_outside(times)
-        layers = steps.grid().between(places)
-        layers[:, _SUMS] = times.amounts()
-        return layers
-
-    def _hand_out(self, low: int, high: int, *takers: _StepSums | _TimeSums) -> None:
+        times = []
+        if edges is not None:
+            first, end = self.steps.during(edges[0], edges[-1])
+            low, high, times = min(low, first), max(high, end), [_TimeSums(self, edges)]
+        steps = _StepSums(self, low, high, high - low)
         for booked in self._booked(low, high):
-            _take_in(booked, takers)
+            _take_in(booked, [steps, *times])
+        layers = steps.grid().between(places)
+        for each in times:
+            self._add_outside(each)
+            layers[:, _SUMS] = each.amounts()
+        return layers
 
     def _booked(self, low: int, high: int) -> Iterator[BookedWindow]:
         """Yield what is booked for a range of positions of supersteps, and maybe for others."""
@@ -281,9 +276,9 @@ class _Grid:
 
 def _take_in(booked: BookedWindow, sums: Iterable[_StepSums | _TimeSums]) -> None:
     """Add a window to some sums."""
-    stages, losses = _stages(booked), _lost(booked)
+    stretches = _stretches(booked)
     for each in sums:
-        each.add(booked, stages, losses)
+        each.add(booked, stretches)
 
 
 class _StepSums:
@@ -296,36 +291,26 @@ class _StepSums:
         self._carried, self._at = np.zeros(nprocs), -1
         """The h of the last column by process, which the next window may share."""
 
-    def add(self, booked: BookedWindow, stages: _Stages, losses: _Losses) -> None:
+    def add(self, booked: BookedWindow, stretches: list[_Stretches]) -> None:
         """Take in a window."""
         picture, nprocs = self._picture, self._picture.book.run.nprocs
         column = (picture.steps.positions(booked.account.window) - self._low) // self._width
         seen = np.flatnonzero((column >= 0) & (column < len(self._amounts)))
         if len(seen) == 0:
             return
-        column, pid = column[seen], booked.pid[seen]
-        first, count = int(column.min()), int(column.max()) - int(column.min()) + 1
-        place, here = column - first, slice(first, first + count)
-
-        def summed(amounts: Ints | Floats, number: Ints, width: int) -> Floats:
-            cells = np.bincount(place * width + number, amounts[seen], count * width)
-            return cells.astype(np.float64).reshape(count, width)
-
-        columns = np.full(len(booked.pid), -1)
-        columns[seen] = place
-        for row, root, lost in losses:
-            inside = columns[row] >= 0
-            cells = columns[row] * picture.rows + root // picture.block
-            ns = np.bincount(cells[inside], lost[inside], count * picture.rows)
-            self._amounts[here, _LOSS] += ns.reshape(count, picture.rows)
-        idle = sum(each[_IDLE] for each in stages if _IDLE in each)
-        sums = dict(enumerate(booked.spent)) | {_IDLE: idle}
-        for layer, amounts in sums.items():
-            if np.any(amounts):
-                self._amounts[here, layer] += summed(amounts, pid // picture.block, picture.rows)
-        run = booked.account.run
-        h = np.maximum(*h_relation(run)).astype(np.float64)[booked.account.halo :]
-        by_process = summed(h, pid, nprocs)
+        first, count = int(column[seen].min()), int(np.ptp(column[seen])) + 1
+        place, here = np.full(len(column), -1), slice(first, first + count)
+        place[seen] = column[seen] - first
+        for row, pid, _, _, amounts in stretches:
+            some = slice(None) if len(seen) == len(column) else np.flatnonzero(place[row] >= 0)
+            cells = place[row[some]] * picture.rows + pid[some] // picture.block
+            for layer, values in amounts.items():
+                if values.any():
+                    sums = np.bincount(cells, values[some], count * picture.rows)
+                    self._amounts[here, layer] += sums.reshape(count, picture.rows)
+        h = np.maximum(*h_relation(booked.account.run))[booked.account.halo :][seen]
+        cells = place[seen] * nprocs + booked.pid[seen]
+        by_process = np.bincount(cells, h, count * nprocs).reshape(count, nprocs)
         if self._at == first:
             by_process[0] += self._carried
         self._carried, self._at = by_process[-1].copy(), first + count - 1
@@ -337,36 +322,15 @@ class _StepSums:
         return _Grid(self._low, self._width, self._amounts)
 
 
-_Lost = tuple["Ints", "Ints", "Ints"]
-"""What is lost in a window: positions there of the records that lose it, the processes that are the
-roots, and nanoseconds."""
-_Losses = tuple[_Lost, _Lost, _Lost]
-_Stages = list["_Amounts"]
-"""What is booked for the records of a window by stretches of time; see :func:`_stages`."""
-
-
-def _lost(booked: BookedWindow) -> _Losses:
-    """Return what is lost while idle, by moving less than another process, and by oneself."""
-    own, shares, (uneven, leader) = booked.own, booked.shares, booked.uneven
-    _, _, pid, part = booked.roots_of(slice(None))
-    idle = np.flatnonzero(IS_LOST[part])
-    by_itself = own[parts.BLOCKED] + own[parts.CORE]
-    alone = np.flatnonzero(by_itself)
-    return (
-        (shares.row[idle], pid[idle], shares.ns[idle]),
-        (uneven, booked.pid[leader], own[parts.TRANSFER_IMBALANCE][uneven]),
-        (alone, booked.pid[alone], by_itself[alone]),
-    )
-
-
 # -- stretches of time, spread over the columns of a picture --------------------------------------
 
 
 _Amounts = dict[int, "Floats"]
 """Nanoseconds of some stretches of time, by position in ``LAYERS``; other layers have none. Each
 amount is spread evenly over its stretch."""
-_Stretches = tuple["Ints", "Ints", "Ints", _Amounts]
-"""Process, begin and end of stretches of time, with their amounts."""
+_Stretches = tuple["Ints", "Ints", "Ints", "Ints", _Amounts]
+"""Stretches of time: their records in a window, the processes that the amounts are shown for, begin
+and end, and the amounts."""
 
 
 class _TimeSums:
@@ -378,26 +342,10 @@ class _TimeSums:
         self._sums, self._rates = np.zeros((2, *shape))
         """By layer and cell: what is in it, and at which rate the columns after it get more."""
 
-    def add(self, booked: BookedWindow, stages: _Stages, losses: _Losses) -> None:
+    def add(self, _: BookedWindow, stretches: list[_Stretches]) -> None:
         """Take in a window."""
-        between, before, waiting, after = stages
-        (row, root, ns), (uneven, leader, _), _ = losses
-        account = booked.account
-        records = account.run.records[account.halo :]
-        start, arrive, released, end = (
-            records[name].astype(np.int64) for name in ("start", "arrive", "released", "end")
-        )
-        pid = booked.pid
-        self.spread(pid, _ended(account), start, between)
-        self.spread(*_without_inner(account, (pid, start, arrive, before)))
-        self.spread(pid, arrive, released, waiting)
-        self.spread(pid, released, end, after)
-        self.spread(root, arrive[row], released[row], {_LOSS: ns.astype(np.float64)})
-        for moved, begin, until in ((before, start, arrive), (after, released, end)):
-            if parts.TRANSFER_IMBALANCE not in moved:
-                continue
-            lost = {_LOSS: moved[parts.TRANSFER_IMBALANCE][uneven]}
-            self.spread(leader, begin[uneven], until[uneven], lost)
+        for _row, pid, begin, end, amounts in stretches:
+            self.spread(pid, begin, end, amounts)
 
     def spread(self, pid: Ints, begin: Ints, end: Ints, amounts: _Amounts) -> None:
         """Add the parts of stretches that lie inside the edges."""
@@ -454,10 +402,11 @@ def _ended(account: Account) -> Ints:
     return np.where(is_first, start, account.run.records["end"][before]).astype(np.int64)
 
 
-def _stages(booked: BookedWindow) -> _Stages:
+def _stretches(booked: BookedWindow) -> list[_Stretches]:
     """Divide what is booked for records by the stretches of their time, by layer.
 
     These are: since the superstep before, until the arrival, until the release, and until the end.
+    What is lost there by waiting, or by moving less than another process, is shown for the root.
     """
     account, own = booked.account, booked.own
     fresh = slice(account.halo, None)
@@ -495,15 +444,35 @@ def _stages(booked: BookedWindow) -> _Stages:
     for stage in (before, after):
         stage[_LOSS] = stage.get(parts.BLOCKED, nothing) + stage.get(parts.CORE, nothing)
     waiting = dict(enumerate(booked.idle)) | {_IDLE: records["released"] - records["arrive"]}
-    return [{part: in_gap * amount for part, amount in pauses.items()}, before, waiting, after]
+    between = {part: in_gap * amount for part, amount in pauses.items()}
+    every, pid, shares = np.arange(len(records)), booked.pid, booked.shares
+    start, arrive, released, end = (
+        records[name].astype(np.int64) for name in ("start", "arrive", "released", "end")
+    )
+    _, _, root, cause = booked.roots_of(slice(None))
+    lost = np.flatnonzero(IS_LOST[cause])
+    row, ns = shares.row[lost], shares.ns[lost].astype(np.float64)
+    found = [
+        (every, pid, _ended(account), start, between),
+        _without_inner(account, (every, pid, start, arrive, before)),
+        (every, pid, arrive, released, waiting),
+        (every, pid, released, end, after),
+        (row, root[lost], arrive[row], released[row], {_LOSS: ns}),
+    ]
+    uneven, leader = booked.uneven
+    for stage, begin, until in ((before, start, arrive), (after, released, end)):
+        if parts.TRANSFER_IMBALANCE in stage:
+            loss = {_LOSS: stage[parts.TRANSFER_IMBALANCE][uneven]}
+            found.append((uneven, pid[leader], begin[uneven], until[uneven], loss))
+    return found
 
 
 def _without_inner(account: Account, stretches: _Stretches) -> _Stretches:
     """Replace stretches that records of sub-groups interrupt by their uninterrupted parts."""
-    pid, first, last, amounts = stretches
+    row, pid, first, last, amounts = stretches
     owner = account.owner - account.halo
     if owner.max(initial=-1) < 0:
         return stretches
     place, begin, end, share = uninterrupted(account.run.records, owner, first, last)
     parts = {layer: values[place] * share for layer, values in amounts.items()}
-    return pid[place], begin, end, parts
+    return row[place], pid[place], begin, end, parts
