@@ -266,10 +266,8 @@ class _Observed:
         self._greatest = -1
         what = loss.kind if loss.kind in {kinds.SYSTEM, kinds.PICKLING} else str(loss.part)
         is_sampled = what in LEAST_SAMPLES and not (what == kinds.PICKLING and run.is_interleaved)
-        self._inside, self._anywhere = (
-            InsideLoss(len(run.stacks), what) if is_sampled else None for _ in range(2)
-        )
-        """What was executed where it took longer than elsewhere, and in all of its records."""
+        self._inside = InsideLoss(len(run.stacks), what) if is_sampled else None
+        """What was executed where it took longer than elsewhere."""
 
     def rows(self, window: LossWindow) -> LossRows | None:
         """Return the records of the loss in a window; None if there are none."""
@@ -298,12 +296,9 @@ class _Observed:
         np.maximum.at(by_step, window.step[loss.rows], longer[loss.rows])
         self._longer.append(by_step[by_step > 0])
         rows = loss.rows[longer[loss.rows] > 0]
-        if self._inside is not None and self._anywhere is not None:
-            self._anywhere.add(window, loss.rows)
-            if len(rows):
-                self._inside.add(window, rows)
-        if len(rows) == 0:
-            rows = loss.rows
+        rows = rows if len(rows) else loss.rows
+        if self._inside is not None:
+            self._inside.add(window, rows)
         self._add_once(window, rows, longer)
         if self.loss.part == _COMM:
             excess = mends.excess_bytes(window.account)
@@ -357,9 +352,8 @@ class _Observed:
         loss.count = len(longer)
         if loss.habit != kinds.ONE_OFF:
             loss.change_s = _change_s(longer)
-        if self._inside is not None and self._anywhere is not None:
-            longest = self._inside if self._inside.stretches else self._anywhere
-            loss.line = line_of(callgraph.run, longest)
+        if self._inside is not None:
+            loss.line = line_of(callgraph.run, self._inside)
         if loss.part == _COMM:
             h_out, h_in = self._bytes
             if MOST * max(h_out, h_in) > min(h_out, h_in):

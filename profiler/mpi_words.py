@@ -56,17 +56,9 @@ def end_with_messages(run: Run, records: Rows | Columns) -> Bools:
     return _end_with(run, _OF_MESSAGES, records)
 
 
-def _called(run: Run, stack: int) -> str:
-    """Return the call of MPI at the end of a stack; empty if there is none."""
-    last = run.stacks[stack][-1]
-    return last.function if last.file == MPI_CALL else ""
-
-
 def _end_with(run: Run, calls: frozenset[str], records: Rows | Columns) -> Bools:
     """Tell for each record whether its stack ends with one of some calls of MPI."""
-    stacks = np.unique(records["stack"])
-    among = np.array([_called(run, stack) in calls for stack in stacks.tolist()], bool)
-    if not among.any():
-        return np.zeros(len(records), bool)
-    found: Bools = among[np.searchsorted(stacks, records["stack"])]
+    last = (stack[-1] for stack in run.stacks)
+    among = [frame.file == MPI_CALL and frame.function in calls for frame in last]
+    found: Bools = np.array(among, bool)[records["stack"]]
     return found
