@@ -76,27 +76,20 @@ class Repeats(NamedTuple):
             run: one of the runs; default: that of median time.
         """
         shown = self.median if run is None else run
-        verdicts = {each.number: each.verdict().sentences for each in self.runs}
-        told = [
-            self._interval(each, [_alike(each, others) for others in verdicts.values()])
-            for each in verdicts[shown.number]
-        ]
+        told = []
+        for sentence in shown.verdict().sentences:
+            alike = [
+                [other for other in each.verdict().sentences if _is_about_it(sentence, other)]
+                for each in self.runs
+            ]
+            found = [each[0] for each in alike if each]
+            seconds = [each.seconds for each in found]
+            without = [each.without_s for each in found if each.without_s is not None]
+            is_told = len(without) == len(found) and tells_remedy(sentence)
+            next_s = next_run_s(without) if is_told else None
+            counts = len(found), len(self.runs)
+            told.append(RepeatInterval(sentence, min(seconds), max(seconds), *counts, next_s))
         return sorted(told, key=lambda each: not each.is_sure)
-
-    def _interval(self, sentence: Loss, alike: Sequence[Loss | None]) -> RepeatInterval:
-        """Return a sentence of a run with those like it, of all repeats."""
-        found = [each for each in alike if each is not None]
-        seconds = [each.seconds for each in found]
-        without = [each.without_s for each in found if each.without_s is not None]
-        is_told = len(without) == len(found) and tells_remedy(sentence)
-        return RepeatInterval(
-            sentence,
-            min(seconds),
-            max(seconds),
-            len(found),
-            len(alike),
-            next_run_s(without) if is_told else None,
-        )
 
     def account_s(self) -> dict[str, tuple[float, float]]:
         """Return the least and the greatest seconds of each part of the account.
@@ -114,11 +107,6 @@ class Repeats(NamedTuple):
         """Return how long the runs took."""
         times = sorted(run.elapsed_s for run in self.runs)
         return f"{fmt.seconds(times[0])} to {fmt.seconds(times[-1])} in {len(times)} runs"
-
-
-def _alike(sentence: Loss, told: Sequence[Loss]) -> Loss | None:
-    """Return the sentence of a verdict about the same loss; None if it has none."""
-    return next((each for each in told if _is_about_it(sentence, each)), None)
 
 
 def _is_about_it(sentence: Loss, other: Loss) -> bool:

@@ -169,24 +169,22 @@ class CommunicationTimes:
     """
 
     def __init__(self) -> None:
-        self._pending: list[tuple[Ints, Ints, Ints]] = []
-        self._rows = 0
+        nothing = np.zeros(0, np.int64)
+        self._pairs = [(nothing, nothing, nothing)]
+        """Those joined so far, with their numbers, and then those of windows since."""
 
     def add(self, h: Floats, comm_ns: Floats) -> None:
         """Take in pairs."""
         once_each = np.ones(len(h), np.int64)
-        self._pending.append(_counted(h.astype(np.int64), comm_ns.astype(np.int64), once_each))
-        self._rows += len(self._pending[-1][0])
-        if self._rows > 0:
+        self._pairs.append(_counted(h.astype(np.int64), comm_ns.astype(np.int64), once_each))
+        # Where most times differ, the pairs are joined again only when there are twice as many.
+        if sum(len(each) for each, *_ in self._pairs[1:]) > len(self._pairs[0][0]):
             self._join()
 
     def _join(self) -> tuple[Ints, Ints, Ints]:
-        empty = np.zeros(0, np.int64)
-        every = zip((empty, empty, empty), *self._pending, strict=True)
-        self._pending = [_counted(*(np.concatenate(each) for each in every))]
-        # Where most times differ, the pairs are joined again only when there are twice as many.
-        self._rows = -len(self._pending[0][0])
-        return self._pending[0]
+        every = zip(*self._pairs, strict=True)
+        self._pairs = [_counted(*(np.concatenate(each) for each in every))]
+        return self._pairs[0]
 
     def points(self, quantile: float) -> tuple[Floats, Floats, Floats]:
         """Sum up times of similar h: the median h, a quantile of the times, and their number.
