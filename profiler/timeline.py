@@ -95,7 +95,7 @@ class Timeline:
     def __init__(self, run: Run) -> None:
         self.run = run
         keys, rows = _steps(run)
-        self.position = np.concatenate([np.empty(0, np.intp), *rows])
+        self.position: Ints = np.concatenate([np.empty(0, np.int64), *rows])
         """Position in ``run.records``."""
         self.place = np.empty_like(self.position)
         self.place[self.position] = np.arange(len(self.position))
