@@ -137,33 +137,6 @@ def test_send_copies_at_the_call(bsp, size):
 # -- the ways to read -------------------------------------------------------------------------
 
 
-def test_qsize_counts_what_is_left_and_its_bytes(bsp):
-    bsp.send(right(bsp), b"12345", tag="a tag has no bytes here")
-    bsp.send(right(bsp), np.zeros(1000))
-    bsp.sync()
-    sizes = [bsp.qsize()]
-    while bsp.qsize()[0]:
-        bsp.move()
-        sizes.append(bsp.qsize())
-    assert sizes == [(2, 8005), (1, 8000), (0, 0)]
-
-
-def test_get_tag_looks_at_the_next_message_and_leaves_it_there(bsp):
-    bsp.send(right(bsp), 1, tag=("a", 1))
-    bsp.send(right(bsp), 2, tag="b")
-    bsp.sync()
-    tags = [bsp.get_tag(), bsp.get_tag()]
-    first = bsp.move()
-    assert [*tags, first, bsp.get_tag(), bsp.move(), bsp.get_tag()] == [
-        ("a", 1),
-        ("a", 1),
-        1,
-        "b",
-        2,
-        None,
-    ]
-
-
 @pytest.mark.parametrize("size", [5, 100_000], ids="n={}".format)
 def test_hpmove_gives_tag_and_view_until_the_sync(bsp, size):
     bsp.send(right(bsp), np.arange(size), tag="array")

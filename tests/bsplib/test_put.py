@@ -44,15 +44,6 @@ def test_puts_of_any_size_arrive_whole(bsp, size):
     assert (x == np.arange(size) + (bsp.pid - 1) % bsp.nprocs).all()
 
 
-@pytest.mark.lengthy(values="all")
-def test_thousands_of_small_puts_arrive_in_one_superstep(bsp):
-    x = bsp.zeros(3000, int)
-    for number in range(3000):
-        bsp.put(right(bsp), number, x, offset=number)
-    bsp.sync()
-    assert x.tolist() == list(range(3000))
-
-
 # -- who writes last --------------------------------------------------------------------
 
 
@@ -63,15 +54,6 @@ def test_of_puts_to_one_place_that_of_the_highest_pid_stays(bsp):
     bsp.sync()
     if bsp.pid == 0:
         assert int(x[0]) == bsp.nprocs
-
-
-def test_of_puts_of_one_process_the_last_in_the_program_stays(bsp):
-    x = bsp.zeros(4, int)
-    bsp.put(right(bsp), [1, 1, 1, 1], x)
-    bsp.put(right(bsp), [2, 2], x, offset=1)
-    bsp.put(right(bsp), 3, x, at=np.s_[2])
-    bsp.sync()
-    assert x.tolist() == [1, 2, 3, 1]
 
 
 # -- pids -------------------------------------------------------------------------------

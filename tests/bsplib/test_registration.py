@@ -67,16 +67,6 @@ def test_arrays_of_python_objects_cannot_be_registered(run):
         run(lambda bsp: bsp.push_reg(np.array([None])))
 
 
-def test_sizes_may_differ_between_processes(bsp):
-    x = np.zeros(bsp.pid + 1, int)
-    bsp.push_reg(x)
-    bsp.sync()
-    for pid in range(bsp.nprocs):
-        bsp.put(pid, pid, x, offset=pid)  # the last element there
-    bsp.sync()
-    assert x.tolist() == [0] * bsp.pid + [bsp.pid]
-
-
 @pytest.mark.procs(least=2)
 @pytest.mark.raises(
     bsplib.DtypeError, match=r"'x' has dtype float64 here and dtype int32 on process 1"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import mmap
 import os
-import struct
 
 import numpy as np
 import pytest
@@ -85,48 +83,6 @@ def test_where_shared_memory_has_no_files_without_names_the_file_is_in_no_file_s
 def area(segment):
     """The first byte of the area of process 0."""
     return next(segment.area(0))[0]
-
-
-def mapped(segment, start, pages):
-    """Tell of each page of this process whether it is mapped."""
-    first = segment.address_of(start) // PAGE
-    with open("/proc/self/pagemap", "rb", buffering=0) as table:
-        table.seek(8 * first)
-        return [word >> 63 == 1 for (word,) in struct.iter_unpack("Q", table.read(8 * pages))]
-
-
-@pytest.fixture
-def populates():
-    """Skip where the system cannot map pages at once."""
-    memory = mmap.mmap(-1, PAGE)
-    if not segments.populate(np.frombuffer(memory, np.uint8).ctypes.data, PAGE):
-        pytest.skip("this kernel is older than Linux 5.14")
-
-
-@pytest.mark.usefixtures("populates")
-def test_many_pages_are_mapped_when_they_are_reserved(segment, area):
-    segment.reserve(area, 64 * PAGE)
-    assert mapped(segment, area, 65) == 64 * [True] + [False]
-
-
-def test_a_few_pages_are_left_until_they_are_touched(segment, area):
-    segment.reserve(area, 4 * PAGE)
-    segment.view(area, 4 * PAGE)[PAGE] = 1
-    assert mapped(segment, area, 4) == [False, True, False, False]
-
-
-@pytest.mark.usefixtures("populates")
-def test_of_a_part_of_a_page_all_is_mapped_and_nothing_else(segment, area):
-    segment.reserve(area, 4 * PAGE)
-    segments.populate(segment.address_of(area) + PAGE + 100, PAGE)  # parts of two pages
-    assert mapped(segment, area, 4) == [False, True, True, False]
-
-
-def test_pages_that_cannot_be_mapped_at_once_are_mapped_one_by_one(segment, area, monkeypatch):
-    monkeypatch.setattr(segments, "populate", lambda *_: False)
-    segment.reserve(area, 64 * PAGE)
-    segment.view(area, 64 * PAGE)[:] = bytes(64 * PAGE)
-    assert all(mapped(segment, area, 64))
 
 
 def test_pages_that_were_not_reserved_are_never_mapped_at_once(segment, area, monkeypatch):
