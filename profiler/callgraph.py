@@ -235,13 +235,9 @@ def _cost_centre(stack: Stack, shown: Stack, kind: Kind) -> Node:
     below = len(stack) - stack[::-1].index(leaf)
     if below < len(stack):
         name += f" · {stack[below].function.rpartition('.')[2]}"
-    ending = Kind.SYNC if is_call_of_mpi(stack, kind) else kind  # the name of the call says how
+    is_call_of_mpi = stack[-1].file == MPI_CALL and kind != Kind.END
+    ending = Kind.SYNC if is_call_of_mpi else kind  # the name of the call says how
     return _node("cost_centre", name, leaf.file, leaf.line, ending.name.lower())
-
-
-def is_call_of_mpi(stack: Stack, kind: Kind) -> bool:
-    """Tell whether a superstep ended at a call of MPI by a program of mpi4py."""
-    return stack[-1].file == MPI_CALL and kind != Kind.END
 
 
 def _rooted(callers: list[_Callers]) -> tuple[Node, list[_Callers]]:

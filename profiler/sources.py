@@ -10,11 +10,10 @@ shown. What is read is never executed.
 from __future__ import annotations
 
 import ast
-import tokenize
 import warnings
 from bisect import bisect_right
 from dataclasses import dataclass
-from io import BytesIO, TextIOWrapper
+from importlib.util import decode_source
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.recording.sources import content, located
@@ -127,7 +126,7 @@ def _read(run: Run, name: str, folder: Path | None = None) -> _File:
     digest = run.sources.get(name)
     try:
         found = _found(run, name, digest, folder)
-        text = None if found is None else _text_of(found)
+        text = None if found is None else decode_source(found)
     except FileNotFoundError:
         return _File(shown, (), f"{shown} is not on this computer.")
     except (ValueError, SyntaxError):  # a NUL in its name; not in the encoding it declares
@@ -164,12 +163,6 @@ def _inside(folder: Path, path: Path) -> Iterator[Path]:
         there = folder.joinpath(*parts[first:])
         if there.is_file() and there.resolve().is_relative_to(folder.resolve()):
             yield there
-
-
-def _text_of(read: bytes) -> str:
-    """Return the text of a file, in the encoding that it declares."""
-    encoding, _ = tokenize.detect_encoding(BytesIO(read).readline)
-    return TextIOWrapper(BytesIO(read), encoding).read()
 
 
 def _functions(text: str) -> Iterator[tuple[int, int]]:
