@@ -61,39 +61,26 @@ def _profiles(request: Request) -> list[dict[str, Any]]:
     frame = {name: number for number, name in enumerate(callgraph.graph)}
     stacks = [[frame[name] for name in chain] for chain in callgraph.origins]
     below = [[[*stack, len(frame) + phase] for phase in range(len(PHASES))] for stack in stacks]
-    origins = callgraph.origin_of_records()
-    profiles = [_losses(request, stacks)]
-    spent = spent_by_phase(run)
-    order = np.lexsort((run.records["end"], run.records["pid"]))
-    bounds = np.searchsorted(run.records["pid"][order], np.arange(run.nprocs + 1))
-    for pid in range(run.nprocs):
-        rows = order[bounds[pid] : bounds[pid + 1]]
-        rows, phases = np.repeat(rows, len(PHASES)), np.tile(np.arange(len(PHASES)), len(rows))
-        times = spent[rows, phases]
-        kept = times > 0
-        samples = [
-            below[origin][phase]
-            for origin, phase in zip(origins[rows[kept]], phases[kept], strict=True)
-        ]
-        profiles.append(_sampled(processes_named(run, [pid]), samples, times[kept].tolist()))
+    lost = request.profile.book().book.sums.by_origin[list(LOST)].sum(axis=0)
+    profiles = [_sampled("losses", stacks, np.rint(lost / run.nprocs).astype(np.int64).tolist())]
+    origins, spent, pid = callgraph.origin_of_records(), spent_by_phase(run), run.records["pid"]
+    order = np.lexsort((run.records["end"], pid))
+    by_pid = np.split(order, np.searchsorted(pid[order], np.arange(1, run.nprocs)))
+    for number, rows in enumerate(by_pid):
+        samples = [each for origin in origins[rows].tolist() for each in below[origin]]
+        name = processes_named(run, [number])
+        profiles.append(_sampled(name, samples, spent[rows].ravel().tolist()))
     return profiles
 
 
-def _losses(request: Request, stacks: list[list[int]]) -> dict[str, Any]:
-    """Return what is lost and has its root at each call stack."""
-    lost = request.profile.book().book.sums.by_origin[list(LOST)].sum(axis=0)
-    sums = np.rint(lost / request.profile.run.nprocs).astype(np.int64)
-    kept = np.flatnonzero(sums)
-    return _sampled("losses", [stacks[row] for row in kept], sums[kept].tolist())
-
-
 def _sampled(name: str, samples: list[list[int]], weights: list[int]) -> dict[str, Any]:
+    kept = [position for position, weight in enumerate(weights) if weight > 0]
     return {
         "type": "sampled",
         "name": name,
         "unit": "nanoseconds",
         "startValue": 0,
-        "endValue": sum(weights),
-        "samples": samples,
-        "weights": weights,
+        "endValue": sum(weights[each] for each in kept),
+        "samples": [samples[each] for each in kept],
+        "weights": [weights[each] for each in kept],
     }
