@@ -326,17 +326,18 @@ def _is_team(shares: list[int], whole: int) -> bool:
 
 def savings_of(run: Run) -> list[Loss]:
     """Return what could be saved anywhere in a run; how much, and where, the records say."""
-    found = [Loss(kinds.STEPS, 0, run.nprocs, PARTS[parts.LATENCY])]
-    if run.is_interleaved:
-        found.append(Loss(kinds.MESSAGES, 0, run.nprocs, PARTS[parts.LATENCY]))
-    if run.samples is not None:
-        found.append(Loss(kinds.SYSTEM, 0, run.nprocs, PARTS[parts.USEFUL]))
-    if survey(run).pickling_ns:
-        part = parts.USEFUL if run.is_interleaved else parts.TRANSFERS
-        found.append(Loss(kinds.PICKLING, 0, run.nprocs, PARTS[part]))
-    for loss in found:
-        loss.is_lost = False
-    return found
+    pickling = parts.USEFUL if run.is_interleaved else parts.TRANSFERS
+    possible = (
+        (kinds.STEPS, parts.LATENCY, True),
+        (kinds.MESSAGES, parts.LATENCY, run.is_interleaved),
+        (kinds.SYSTEM, parts.USEFUL, run.samples is not None),
+        (kinds.PICKLING, pickling, survey(run).pickling_ns > 0),
+    )
+    return [
+        Loss(kind, 0, run.nprocs, PARTS[part], is_lost=False)
+        for kind, part, is_possible in possible
+        if is_possible
+    ]
 
 
 def transfers_of(callgraph: CallGraph, book: Book, moved_ns: Floats) -> list[Loss]:
@@ -355,8 +356,8 @@ def transfers_of(callgraph: CallGraph, book: Book, moved_ns: Floats) -> list[Los
         places[callgraph.origins[origin][-2:]].append(origin)
     for origins in places.values():
         if (ns := int(moved_ns[origins].sum() / 2)) >= least_ns(book):
-            loss = Loss(kinds.COMMUNICATION, ns, book.run.nprocs, PARTS[parts.TRANSFERS])
-            loss.is_lost = False
+            part = PARTS[parts.TRANSFERS]
+            loss = Loss(kinds.COMMUNICATION, ns, book.run.nprocs, part, is_lost=False)
             set_place(loss, callgraph, origins)
             found.append(loss)
     return found
@@ -375,9 +376,8 @@ def results_of(callgraph: CallGraph, book: Book) -> list[Loss]:
     ended = max((moment for moment in life.finished if moment is not None), default=life.collected)
     if type(nbytes) is not int or nbytes < _LARGE_RESULTS:
         return []
-    ns = life.collected - ended
-    loss = Loss(kinds.PICKLING, ns * run.nprocs, run.nprocs, PARTS[parts.ENDS], is_lost=False)
+    loss = Loss(kinds.PICKLING, 0, run.nprocs, PARTS[parts.ENDS], is_lost=False)
+    loss.mended_ns = {WITHOUT_PICKLES: life.collected - ended}
+    loss.ns, loss.total_bytes = run.nprocs * (life.collected - ended), nbytes
     loss.chain = loss.nodes = (callgraph.root,)
-    loss.total_bytes = nbytes
-    loss.mended_ns = {WITHOUT_PICKLES: ns}
     return [loss]

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.graph_book import GraphBook
     from bsplib.profiler.rates import Rates
-    from bsplib.profiler.rows import Row
     from bsplib.profiler.verdict import Verdict
     from bsplib.recording.records import Run, Trace
 
@@ -312,17 +311,14 @@ def table_of_losses(profile: RunProfile) -> str:
     book = profile.book()
     sentences = "".join(f"<li>{escape(entry.text)}</li>" for entry in profile.verdict().sentences)
     order = sorted(book.nodes, key=lambda node: book.nodes[node].sizes, reverse=True)
-    rows = (_cells(row_of(book, name)) for name in order[:MOST_ROWS])
+    found = (row_of(book, name) for name in order[:MOST_ROWS])
+    rows = ([fmt.label(row.node), *(row.text(name) for name in SHOWN)] for row in found)
     rest = len(order) - MOST_ROWS
     more = f"<p>and {fmt.counted(rest, 'more node')}: see nodes()</p>" if rest > 0 else ""
     heads = ("function or cost centre", *(QUANTITIES[name].title for name in SHOWN))
     title = f"<p><b>{escape(fmt.title(profile.run, profile.number))}</b></p>"
     rates = f"<p>{escape(book.rates.sentence())}</p>"
     return f"{title}<ul>{sentences}</ul>{_table(heads, rows, texts=1)}{more}{rates}"
-
-
-def _cells(row: Row) -> list[str]:
-    return [fmt.label(row.node), *(row.text(name) for name in SHOWN)]
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int) -> str:

@@ -94,8 +94,6 @@ class Comparison:
     @cached_property
     def scaling(self) -> ComputationScaling | None:
         """The computation scaling; None where both runs have equally many processes."""
-        if self.before.callgraph.run.nprocs == self.after.callgraph.run.nprocs:
-            return None
         return computation_scaling(self.before.book, self.after.book)
 
     def __str__(self) -> str:
