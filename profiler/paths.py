@@ -549,7 +549,8 @@ def _places(run: Run) -> Ints:
     """Return for each group in which supersteps and partitions of those around it it was opened."""
     found: list[tuple[int, ...]] = [()]
     for group in run.groups[1:]:  # each is after its parent
-        found.append((*found[group.parent], 2 * group.superstep + 1, group.ordinal))
+        ordinal = 0 if run.is_interleaved else group.ordinal  # their supersteps count together
+        found.append((*found[group.parent], 2 * group.superstep + 1, ordinal))
     places = np.zeros((len(found), max(map(len, found))), np.int64)
     for number, place in enumerate(found):
         places[number, : len(place)] = place

@@ -13,8 +13,10 @@ from bsplib.profiler.rates import Rates
 from bsplib.profiler.times_on_machine import retimed
 from bsplib.profiler.whatif import Replay
 from bsplib.profiler.window import windows
+from bsplib.record.join import join
 from bsplib.sync_kinds import Kind
 from tests.drawn import examples
+from tests.record.made_ranks import RankMaker, written
 from tests.recordings import record_run
 
 from .test_properties import programs
@@ -141,6 +143,26 @@ def test_what_is_saved_before_sub_groups_is_saved_in_front_of_their_supersteps(s
     others = np.zeros(len(account.run.records) - 4)  # in the sub-groups
     assert without(np.append(others, [0, 80, 0, 0])) == elapsed_ns - 80
     assert without(np.append(others, [-20, 60, -20, -20])) == elapsed_ns - 60
+
+
+def test_on_a_grid_of_mpi_what_one_row_saves_each_column_saves_that_waited_for_it(tmp_path):
+    """Of four ranks 1 comes 50 us late to the collective of its row, four times."""
+    makers = [RankMaker(rank, 4) for rank in range(4)]
+    rows, columns = 2, 3
+    for maker in makers:
+        row, column = divmod(maker.rank, 2)
+        maker.communicator(rows, (2 * row, 2 * row + 1))
+        maker.communicator(columns, (column, column + 2), ordinal=1)
+        for begun in range(0, 240, 60):
+            met = begun + (10 if row else 60)
+            maker.call("Barrier", begun + (60 if maker.rank == 1 else 10), met, comm=rows, line=5)
+            maker.call("Barrier", met, begun + 60, comm=columns, line=6)
+        maker.call("Barrier", 250, 260, line=7)
+    account, elapsed_ns, without = replayed(join(written(tmp_path / "out.ranks", makers)).runs[0])
+    records, core = account.run.records, account.computing.core
+    late = (records["pid"] == 1) & (core == 60_000)
+    assert late.sum() == 4
+    assert without(50_000.0 * late) == elapsed_ns - 200_000
 
 
 def test_a_run_at_other_rates_takes_what_its_supersteps_cost(script):
