@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib.core.meeting import LARGE
 from bsplib.machine import Machine
 from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
@@ -674,9 +675,12 @@ def test_pending_puts_and_gets_take_effect_at_a_collective(run, nprocs, machine,
 
 
 @BOTH
-def test_a_value_is_taken_at_the_call_though_a_put_changes_it_at_the_sync(run, nprocs, machine):
+@pytest.mark.parametrize("size", [50, LARGE // 8])
+def test_a_value_is_taken_at_the_call_though_a_put_changes_it_at_the_sync(
+    run, nprocs, machine, size
+):
     def main(bsp):
-        x = bsp.zeros(50)
+        x = bsp.zeros(size)
         seen = []
         for collective in (
             lambda: bsp.broadcast(x),
@@ -688,11 +692,11 @@ def test_a_value_is_taken_at_the_call_though_a_put_changes_it_at_the_sync(run, n
         ):
             x[:] = 0
             bsp.sync()
-            bsp.put(bsp.pid, np.ones(50), x)
+            bsp.put(bsp.pid, np.ones(size), x)
             seen.append((collective().sum(), x.sum()))
         return seen
 
-    assert run(main, machine=machine) == [[(0, 50)] * 6] * nprocs
+    assert run(main, machine=machine) == [[(0, size)] * 6] * nprocs
 
 
 @BOTH

@@ -53,13 +53,6 @@ def test_an_import_is_noted_with_all_that_it_imports(module, clock):
     assert at_ns > 0
 
 
-def test_a_loaded_module_is_not_noted_again(module, clock):
-    name = module("once_made", "")
-    importlib.import_module(name)
-    importlib.import_module(name)
-    assert len(clock.found) == 1
-
-
 def test_a_module_that_fails_is_noted_and_raises_its_error(module, clock):
     name = module("wrong_made", "raise KeyError('x')\n")
     with pytest.raises(KeyError, match="x"):

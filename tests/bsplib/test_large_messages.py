@@ -55,25 +55,6 @@ def test_what_was_taken_stays_as_long_as_it_or_a_view_of_it_lives(bsp, way):
     ) == [True] * 5
 
 
-def test_a_pending_put_changes_nothing_that_a_collective_was_given(run, nprocs):
-    """The put is written at the sync of the collective, into the array that it was given."""
-
-    def main(bsp):
-        found = []
-        for collective in (bsp.broadcast, bsp.allreduce, bsp.allgather, bsp.scan):
-            x = bsp.array(values(bsp.pid, 1))
-            bsp.put(bsp.pid, np.full(SIZE, -1.0), x)
-            got = collective(x)
-            found.append((got[bsp.pid] if isinstance(got, list) else got)[1])
-            found.append(x[1] == -1.0)
-        return found
-
-    given = [values(pid, 1, 2)[1] for pid in range(nprocs)]
-    for pid, found in enumerate(run(main)):
-        prefix = sum(given[: pid + 1])
-        assert found == [given[0], True, sum(given), True, given[pid], True, prefix, True]
-
-
 def test_what_was_taken_can_be_registered_and_written_by_others(run, nprocs):
     def main(bsp):
         right = (bsp.pid + 1) % bsp.nprocs

@@ -573,20 +573,3 @@ def test_an_import_that_cannot_be_true_is_a_sentence(records, told):
         file.write(f'["imports", [[1, 1], [1, {told}]]]\n')
     with pytest.raises(bsplib.TraceError, match="records of process 1 are damaged: it noted an"):
         recovery.recover(records)
-
-
-@pytest.mark.lengthy
-@pytest.mark.parametrize("part", ["records", "traffic", "definitions"])
-def test_damaged_records_are_a_sentence_or_give_a_sound_trace(records, tmp_path, part):
-    path = records / f"1.{part}"
-    whole = path.read_bytes()
-    out = tmp_path / "recovered.bsp"
-    copy = tmp_path / "copy"
-    for position in range(0, min(len(whole), 1200), 31):
-        for damaged in (whole[:position], whole[:position] + b"\xff" + whole[position + 1 :]):
-            path.write_bytes(damaged)
-            shutil.copytree(records, copy)
-            with contextlib.suppress(bsplib.TraceError):
-                recovery.recover(copy, out)
-                read_trace(out)
-            shutil.rmtree(copy, ignore_errors=True)
