@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.core.kinds import MESSAGE, PUT, STAGED_MESSAGE
-from bsplib.primitives.collective_mail import tag_of
 
 from .neighbours import left, right
 
@@ -108,55 +106,6 @@ def test_large_transfers_beside_one_to_a_place_with_gaps(run, nprocs):
         return y[:, 1].tolist()
 
     assert run(main) == [[1.0, 2.0]] * nprocs
-
-
-def test_the_send_buffer_takes_large_values_beside_puts_to_places_with_gaps(nprocs):
-    def main(bsp):
-        x, y, values_ = bsp.zeros(8 * KIB), bsp.zeros((2, 3)), np.ones(8 * KIB)
-        bsp.sync()
-        in_buffer = []
-        for has_gaps in (False, False, True, True, False, False):
-            bsp.put(right(bsp), values_, x)
-            in_buffer.append(any(kind == PUT for kind, *_ in bsp._engine.own_entries(right(bsp))))
-            if has_gaps:
-                bsp.put(right(bsp), [1.0, 2.0], y, at=np.s_[:, 1])
-            bsp.sync()
-        return in_buffer
-
-    found = bsplib.run(main, nprocs=nprocs, backend="shm")
-    assert found == [[False, True, True, True, True, True]] * nprocs  # the first one is staged
-
-
-def test_a_collective_finds_a_large_array_where_its_sender_has_copied_it():
-    """Its receiver copies it once at most: a given array is no slower than a new one."""
-
-    def main(bsp):
-        sent, found = np.full(8 * KIB, 1.0 + bsp.pid), []
-        for header in (None, None, "(8192,)", "(8192,)"):
-            bsp._values.send_all(bsp, [right(bsp)], sent, tag_of("alltoall", header))
-            entries = bsp._engine.own_entries(right(bsp))
-            bsp.sync()
-            [(source, _, content)] = bsp._engine.queue.messages
-            same = np.array_equal(np.frombuffer(bsp._port.fetch(content)), sent - bsp.pid + source)
-            found.append((entries[0][0] == MESSAGE, same))
-        return found
-
-    found = bsplib.run(main, nprocs=2, backend="shm")
-    assert found == [[(True, True)] * 4] * 2
-
-
-def test_what_its_receiver_may_keep_never_lies_in_a_send_buffer():
-    def main(bsp):
-        kinds = []
-        for _ in range(2):
-            sent = np.ones(1 << 15)
-            bsp._values.send_all(bsp, [right(bsp)], sent, tag_of("alltoall"))
-            kinds.append(bsp._engine.own_entries(right(bsp))[0][0])
-            bsp.sync()
-            bsp._engine.queue.clear()
-        return kinds
-
-    assert bsplib.run(main, nprocs=2, backend="shm") == [[STAGED_MESSAGE] * 2] * 2
 
 
 def test_collectives_of_large_arrays_follow_each_other_in_the_same_send_buffers(bsp):
