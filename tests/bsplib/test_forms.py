@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
@@ -57,18 +55,6 @@ def test_an_array_whose_dtype_has_changed_names_no_elements_of_its_registration(
     assert set(map(tuple, run(main))) == {(1.0, 2.5, 1.0, 1.0)}
 
 
-@pytest.mark.parametrize("odd", [Fraction(1, 2), 2**70, 1 + 2j], ids=str)
-def test_ints_beside_an_object_are_added_as_pythons(run, nprocs, odd):
-    def main(bsp, odd):
-        values = [odd if bsp.pid == 0 else 2**62, odd if bsp.pid == bsp.nprocs - 1 else 2**62]
-        return [bsp.allreduce(value) for value in values], [bsp.scan(value) for value in values]
-
-    whole = odd + (nprocs - 1) * 2**62
-    for pid, (totals, prefixes) in enumerate(run(main, odd)):
-        assert totals == [whole, whole]
-        assert prefixes == [odd + pid * 2**62, (pid + 1) * 2**62 if pid < nprocs - 1 else whole]
-
-
 @pytest.mark.not_on_mpi("its ranks keep arrays as the processes of shm do")
 def test_an_array_of_the_last_run_of_a_pool_names_no_array_of_this_one(backend):
     with bsplib.Pool(2, backend=backend) as pool:
@@ -112,41 +98,6 @@ def test_an_array_that_was_freed_names_no_array_that_has_its_memory_now(bsp):
     bsp.sync()
     with pytest.raises(bsplib.RegistrationError):
         bsp.put(right(bsp), np.ones(8), x)
-
-
-TRUE = (True, np.True_, np.array(True), [True, False], np.array([[True], [False]]))
-SUMS = ("sum", np.add, np.sum, sum)
-
-
-@pytest.mark.parametrize("op", SUMS, ids=["sum", "add", "numpy's", "Python's"])
-def test_a_sum_of_truth_values_is_their_number(run, nprocs, op):
-    def main(bsp, op):
-        found = []
-        for collective in (bsp.allreduce, bsp.reduce, bsp.scan, bsp.exscan):
-            for _ in range(2):  # the second time as quickly as may be
-                found += [collective(x, op) for x in TRUE]
-                collective(np.ones((2, 1), np.int32), op)  # has the shape of one of them
-        return [
-            (x if x is None else np.asarray(x).dtype.kind, np.shape(x), np.sum(x)) for x in found
-        ]
-
-    for pid, found in enumerate(run(main, op)):
-        count = [nprocs, nprocs, pid + 1, pid]
-        for number, (kind, shape, total) in enumerate(found):
-            if number // 10 == 1 and pid > 0:
-                assert kind is None
-            else:
-                assert kind == "i"
-                assert shape == np.shape(TRUE[number % 5])
-                assert total == count[number // 10]
-
-
-def test_a_sum_of_truth_values_and_numbers_counts_the_true_ones(bsp):
-    last = bsp.pid == bsp.nprocs - 1
-    assert bsp.allreduce(5 if last else True) == bsp.nprocs + 4
-    assert (
-        bsp.allreduce(np.full(2, 5) if last else np.ones(2, bool)).tolist() == [bsp.nprocs + 4] * 2
-    )
 
 
 def test_other_operations_on_truth_values_give_truth_values(run, nprocs):

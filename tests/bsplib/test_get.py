@@ -332,24 +332,3 @@ def test_a_destination_that_the_program_passes_is_not_touched_before_the_sync(bs
     words = bsp.get_at(0, [0], x, np.ones(1)).tolist()
     bsp.sync()
     assert found + words == [1.0] * 7
-
-
-# -- at any time in the superstep ---------------------------------------------------------------
-
-
-def test_an_hpget_into_shared_memory_is_written_once(nprocs):
-    def main(bsp):
-        x, y = bsp.full(3, float(bsp.pid)), bsp.zeros(3)
-        bsp.sync()
-        bsp.hpget(left(bsp), x, y)  # the first one is checked in every way
-        bsp.sync()
-        bsp.hpget(left(bsp), x, y)
-        hp = bsp._engine.gets_are_direct, len(bsp._engine.gets)
-        bsp.sync()
-        bsp.get(left(bsp), x, y)
-        plain = bsp._engine.gets_are_direct, len(bsp._engine.gets)
-        bsp.sync()
-        return hp, plain, y.tolist()
-
-    expected = [((True, 1), (False, 1), [float((pid - 1) % nprocs)] * 3) for pid in range(nprocs)]
-    assert bsplib.run(main, nprocs=nprocs, backend="shm") == expected

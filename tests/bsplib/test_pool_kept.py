@@ -36,20 +36,6 @@ def some_supersteps(bsp, number):
 # -- groups and ports --------------------------------------------------------------------------
 
 
-def test_a_port_is_kept_between_runs_and_a_new_one_is_opened_after_oblivious_supersteps(pool):
-    def port(bsp, *, oblivious):
-        import builtins  # noqa: PLC0415  # what lasts in the process
-
-        if oblivious:
-            bsp.oblsync(0)
-        before = getattr(builtins, "port_of_a_test", None)
-        builtins.port_of_a_test = bsp._port
-        return bsp._port is before
-
-    kept = [pool.run(port, oblivious=oblivious) for oblivious in (False, True, False, False)]
-    assert kept == [[False] * 3, [True] * 3, [False] * 3, [True] * 3]
-
-
 def test_the_supersteps_of_each_run_are_counted_from_0(pool):
     def main(bsp):
         bsp.sync()

@@ -23,9 +23,10 @@ def run(main, *args, nprocs=3, **options):
     return bsplib.run(main, *args, nprocs=nprocs, backend="mpi", **options)
 
 
-def os_pid(bsp):
+def identity(bsp):
+    """Return the process, and what connects it: shared memory, or MPI."""
     bsp.sync()
-    return os.getpid()
+    return os.getpid(), type(bsp._port).__name__
 
 
 def shifted(bsp, number):
@@ -148,12 +149,12 @@ FAILING = [*WITH_TRANSFERS, *WITHOUT]
     "main", [*WITH_TRANSFERS, *(pytest.param(main, marks=pytest.mark.slow) for main in WITHOUT)]
 )
 def test_the_same_ranks_serve_the_next_run_after_an_error(main):
-    ranks = run(os_pid)
+    ranks = run(identity)
     for number in range(3):
         with pytest.raises((KeyError, bsplib.BspError)):
             run(main)
         assert run(shifted, number) == expected(number, 3)
-    assert run(os_pid) == ranks
+    assert run(identity) == ranks
 
 
 @pytest.mark.slow
@@ -161,7 +162,7 @@ def test_the_same_ranks_serve_the_next_run_after_an_error(main):
 @pytest.mark.parametrize("seed", range(3))
 def test_runs_that_fail_and_runs_that_do_not_follow_each_other_on_the_same_ranks(seed):
     rng = random.Random(seed)
-    ranks = run(os_pid, nprocs=4)
+    ranks = run(identity, nprocs=4)
     for number in range(30):
         nprocs = rng.randint(2, 4)
         if rng.random() < 0.5:
@@ -169,15 +170,15 @@ def test_runs_that_fail_and_runs_that_do_not_follow_each_other_on_the_same_ranks
                 run(rng.choice(FAILING), nprocs=nprocs)
         else:
             assert run(shifted, number, nprocs=nprocs) == expected(number, nprocs)
-    assert run(os_pid, nprocs=4) == ranks
+    assert run(identity, nprocs=4) == ranks
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("mpi", "exchange")
 def test_ranks_that_were_stopped_while_a_run_began_serve_the_next_one(tmp_path):
-    ranks = run(os_pid)
+    ranks = run(identity)
     for number in range(3):
         with pytest.raises(KeyError, match="rank 1"):
             run(take, Unreadable(), profile=tmp_path / "trace.bsp")
         assert run(shifted, number) == expected(number, 3)
-    assert run(os_pid) == ranks
+    assert run(identity) == ranks

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 
 import numpy as np
@@ -174,29 +173,3 @@ def test_a_run_shares_memory_only_where_all_its_processes_are_on_one_host(mpi, h
     assert done.stdout.splitlines() == [
         str([(port, list(range(nprocs)))] * nprocs) for nprocs, port in ports.items()
     ]
-
-
-@pytest.mark.slow
-def test_ranks_share_memory_after_an_error_too(program):
-    text = """
-import bsplib
-
-def main(bsp, wrong):
-    x = bsp.zeros(100_000)
-    bsp.put((bsp.pid + 1) % bsp.nprocs, x + 1, x)
-    bsp.sync()
-    if wrong and bsp.pid == 1:
-        raise KeyError("wrong")
-    bsp.sync()
-    return type(bsp._port).__name__, float(x.sum())
-
-for wrong in (False, True, False):
-    try:
-        print(bsplib.run(main, wrong))
-    except KeyError:
-        print("KeyError")
-"""
-    command = (sys.executable, "-m", "bsplib", "run", "--backend", "mpi", "-n", "3")
-    out, err = program(text, *command).communicate(timeout=DEADLINE_S)
-    good = str([("JoinedPort", 100_000.0)] * 3)
-    assert out.splitlines() == [good, "KeyError", good], err
