@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 
 import numpy as np
 import pytest
 
 import bsplib
+
+from .neighbours import place_of
 
 # Programs say ``here()`` on the lines whose numbers a report has to name.
 
@@ -30,13 +31,6 @@ def said(check, main, *args):
     return str(raised.value)
 
 
-def line(program, name):
-    """Return the place, as file:line, of the line of a program that is marked with a name."""
-    lines, first = inspect.getsourcelines(program)
-    (number,) = [i for i, each in enumerate(lines) if each.rstrip().endswith(f"# {name}")]
-    return f"test_check.py:{first + number}"
-
-
 def reported(*calls, elements=r"\d+", at=None, lines=("one", "two")):
     """Mark a program that is reported with two calls, on the lines that are marked so.
 
@@ -53,7 +47,7 @@ def reported(*calls, elements=r"\d+", at=None, lines=("one", "two")):
             return "overlap in "
         pids = [str(nprocs - 1) if pid == "last" else pid for pid in calls[2:] or (r"\d+",) * 2]
         named = [
-            rf"{call.format(operation=operation)} \({line(program, name)}, process {pid}\)"
+            rf"{call.format(operation=operation)} \({place_of(program, name)}, process {pid}\)"
             for call, pid, name in zip(calls[:2], pids, lines, strict=True)
         ]
         where = rf".*process {at[0]}, superstep {at[1]}, test_check" if at else ""
@@ -361,7 +355,7 @@ def test_a_source_of_hpput_that_is_changed_is_reported_with_call_and_sync(check)
         values[99] = 2
         bsp.sync()  # sync
 
-    call, sync = line(main, "hpput"), line(main, "sync")
+    call, sync = place_of(main, "hpput"), place_of(main, "sync")
     assert said(check, main).startswith(
         f"the source of hpput at {call} was changed before the sync at {sync} "
         f"[process 0, superstep 0, {sync}]"
@@ -412,7 +406,7 @@ def test_a_destination_of_get_that_is_changed_is_reported_with_call_and_sync(che
         bsp.sync()  # sync
 
     operation = way.__name__.removeprefix("by_")
-    call, sync = line(way, operation), line(main, "sync")
+    call, sync = place_of(way, operation), place_of(main, "sync")
     assert said(check, main).startswith(
         f"the destination of {operation} at {call} was changed before the sync at {sync} ["
     )
@@ -746,7 +740,7 @@ def test_what_leaves_an_array_in_an_oblivious_superstep_is_out_of_bounds(bsp, mo
 @pytest.mark.procs(least=2)
 @pytest.mark.raises(
     bsplib.OverlapError,
-    match=lambda program: f"the source of hpput at {line(program, 'hpput')} was changed",
+    match=lambda program: f"the source of hpput at {place_of(program, 'hpput')} was changed",
 )
 def test_early_changes_in_an_oblivious_superstep_are_reported(bsp):
     x = bsp.zeros(bsp.nprocs)

@@ -11,20 +11,9 @@ import pytest
 
 from bsplib import CheckWarning, OverlapError, RegistrationError
 
-from .neighbours import right
+from .neighbours import place_of, right
 
 pytestmark = pytest.mark.procs(1, 2, 3)
-
-
-def line_of(function, comment):
-    """Return how errors name the line of a program that ends in a comment."""
-    code = function.__code__
-    with open(code.co_filename, encoding="utf-8") as file:
-        lines = file.read().splitlines()
-    for number in range(code.co_firstlineno, len(lines)):
-        if lines[number].endswith(f"# {comment}"):
-            return f"test_check_use.py:{number + 1}"
-    raise LookupError(comment)
 
 
 # -- what was freed -------------------------------------------------------------------------
@@ -64,7 +53,7 @@ def test_the_use_of_an_array_after_its_scope_is_an_error_that_names_its_end(run,
         return str(caught.value), other.tolist()
 
     for text, other in run(main, check=True):
-        assert f"was freed by the end of the scope at {line_of(main, 'scope')} and is used" in text
+        assert f"was freed by the end of the scope at {place_of(main, 'scope')} and is used" in text
         assert text.count("[process ") == 1
         assert other == [3.0] * 8
 
@@ -79,7 +68,7 @@ def test_the_use_of_a_popped_array_names_its_pop(run):
         bsp.sync()
         x[0] = 2.0
 
-    place = re.escape(line_of(main, "pop"))
+    place = re.escape(place_of(main, "pop"))
     with pytest.raises(RegistrationError, match=rf"freed by pop_reg at {place} and is used"):
         run(main, check=True)
 
@@ -152,7 +141,7 @@ def test_a_destination_of_get_that_is_read_before_the_sync_is_reported(run, read
         READS[read](bsp, got)
         return str(caught.value)
 
-    expected = f"the destination of {operation} at {line_of(main, 'get')} is read before the sync"
+    expected = f"the destination of {operation} at {place_of(main, 'get')} is read before the sync"
     assert all(text.startswith(expected) for text in run(main, check=True))
 
 
@@ -176,7 +165,7 @@ def test_a_destination_of_get_that_is_passed_on_before_the_sync_is_reported(run,
         got = bsp.get(right(bsp), x, given[into])  # get
         passed_on(bsp, x, got)
 
-    words = f"the destination of get at {line_of(main, 'get')} is read before the sync"
+    words = f"the destination of get at {place_of(main, 'get')} is read before the sync"
     with pytest.raises(OverlapError, match=re.escape(words)) as caught:
         run(main, check=True)
     assert str(caught.value).count("[process ") == 1
@@ -265,8 +254,8 @@ def test_a_source_of_a_remote_hpget_that_is_changed_is_reported(run, change):
         bsp.sync()  # sync
 
     words = (
-        f"process 1 has changed the source of hpget ({line_of(main, 'hpget')}, process 0) in "
-        f"the superstep that ends at {line_of(main, 'sync')}"
+        f"process 1 has changed the source of hpget ({place_of(main, 'hpget')}, process 0) in "
+        f"the superstep that ends at {place_of(main, 'sync')}"
     )
     with pytest.raises(OverlapError, match=re.escape(words)):
         run(main, check=True)
@@ -283,7 +272,7 @@ def test_a_local_write_into_the_destination_of_an_hpput_is_reported(run):
             x[2, 1] = 5.0
         bsp.sync()  # sync
 
-    words = f"process 1 has changed the destination of hpput ({line_of(main, 'hpput')}, process 0)"
+    words = f"process 1 has changed the destination of hpput ({place_of(main, 'hpput')}, process 0)"
     with pytest.raises(OverlapError, match=re.escape(words)):
         run(main, check=True)
 
@@ -350,8 +339,8 @@ def test_values_that_a_put_of_another_overwrites_unread_are_warned_of(run, write
     elements, them = ("2 elements", "them") if write is computed else ("1 element", "it")
     (text,) = {str(each.message).split(" [")[0] for each in caught}
     assert text.startswith(
-        f"{elements} of 'x' of process 1, written at {line_of(write, 'write')}: {operation} "
-        f"({line_of(main, operation)}, process 0) overwrites {them} in the same superstep, and "
+        f"{elements} of 'x' of process 1, written at {place_of(write, 'write')}: {operation} "
+        f"({place_of(main, operation)}, process 0) overwrites {them} in the same superstep, and "
     )
 
 

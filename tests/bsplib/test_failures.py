@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import signal
 import traceback
@@ -14,13 +13,9 @@ import pytest
 import bsplib
 from bsplib.running.failures import Failure, raise_first
 
+from .neighbours import line_of
+
 HERE = Path(bsplib.__file__).parent
-
-
-def line_of(function, text):
-    """Return the line of a function that holds a text."""
-    lines, first = inspect.getsourcelines(function)
-    return first + next(number for number, line in enumerate(lines) if text in line)
 
 
 def raised_by(run, main, *args, kind=Exception):

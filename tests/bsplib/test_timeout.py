@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import signal
@@ -16,6 +15,8 @@ import pytest
 
 import bsplib
 from tests.processes import run_python
+
+from .neighbours import line_of
 
 pytestmark = pytest.mark.fresh
 
@@ -31,11 +32,6 @@ EARLY = (
 """Words for a process that is not yet where it stays: a spawned one imports this file first,
 and on a busy computer a process may not have reached the wait in a primitive."""
 LONGEST = 30.0
-
-
-def line_of(function, text):
-    lines, first = inspect.getsourcelines(function)
-    return first + next(number for number, line in enumerate(lines) if text in line)
 
 
 def spin():
