@@ -37,24 +37,6 @@ def test_an_array_names_what_it_still_is_of_its_registration_when_its_shape_has_
     assert set(map(tuple, run(main))) == {(*[49.0] * 63, 5.0)}
 
 
-def test_an_array_whose_dtype_has_changed_names_no_elements_of_its_registration(run):
-    def main(bsp):
-        x = bsp.push_reg(np.zeros(4))
-        bsp.sync()
-        bsp.put(right(bsp), np.ones(4), x)
-        bsp.sync()
-        x.dtype = np.int64
-        with pytest.raises(bsplib.PlaceError):
-            bsp.put(right(bsp), np.ones(4, np.int64), x)
-        with pytest.raises(bsplib.PlaceError):
-            bsp.put(right(bsp), [1, 2, 3, 4], x)
-        bsp.put(right(bsp), 2.5, x, offset=1)  # an element of the array that was registered
-        bsp.sync()
-        return x.view(float).tolist()
-
-    assert set(map(tuple, run(main))) == {(1.0, 2.5, 1.0, 1.0)}
-
-
 @pytest.mark.not_on_mpi("its ranks keep arrays as the processes of shm do")
 def test_an_array_of_the_last_run_of_a_pool_names_no_array_of_this_one(backend):
     with bsplib.Pool(2, backend=backend) as pool:
