@@ -242,9 +242,8 @@ def stretch_of(before: Stack | None, after: Stack) -> Stretch:
     deepest = min(len(before), len(after)) - 1
     while depth < deepest and before[depth] == after[depth]:
         depth += 1
-    one, other = before[depth], after[depth]
-    if one[:3] != other[:3]:  # two functions that one line calls: its function has the stretch
+    if before[depth][:3] != after[depth][:3]:  # one line calls both: its function has the stretch
         depth = max(depth - 1, 0)
-        one, other = before[depth], after[depth]
+    one, other = before[depth], after[depth]
     first = one.line if one[:3] == other[:3] else 0
     return Stretch(other.file, other.function, first, other.line)

@@ -411,11 +411,9 @@ def _change_s(longer: Floats) -> tuple[float, float] | None:
     means = [quarter.mean() for quarter in np.array_split(longer, _QUARTERS)]
     few = max(1, len(longer) // _ENDS)
     first, last = float(longer[:few].mean()), float(longer[-few:].mean())
-    if means == sorted(means) and MOST * last >= first:
-        return first / 1e9, last / 1e9
-    if means == sorted(means, reverse=True) and MOST * first >= last:
-        return first / 1e9, last / 1e9
-    return None
+    grows = means == sorted(means) and MOST * last >= first
+    shrinks = means == sorted(means, reverse=True) and MOST * first >= last
+    return (first / 1e9, last / 1e9) if grows or shrinks else None
 
 
 _QUARTERS, _ENDS = 4, 20
