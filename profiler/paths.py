@@ -532,6 +532,12 @@ def ranks(run: Run, least: int = 0) -> tuple[Ints, Ints]:
     records = run.records
     if len(run.groups) == 1:
         return records["superstep"], records["superstep"]
+    rank, lead_rank = once(run, "ranks", lambda: _ranks(run)) + max(least, 0)
+    return rank, lead_rank
+
+
+def _ranks(run: Run) -> Ints:
+    records = run.records
     places = once(run, "places of groups", lambda: _places(run))
     group, rows = records["group"], np.arange(len(records))
     keys = np.zeros((len(records), places.shape[1] + 2), np.int64)
@@ -541,8 +547,7 @@ def ranks(run: Run, least: int = 0) -> tuple[Ints, Ints]:
     leads = keys.copy()
     leads[rows, at] -= 1
     _, rank = np.unique(np.concatenate([keys, leads]), axis=0, return_inverse=True)
-    rank = rank.reshape(-1) + max(least, 0)
-    return rank[: len(rows)], rank[len(rows) :]
+    return rank.reshape(2, -1)
 
 
 def _places(run: Run) -> Ints:
