@@ -41,21 +41,11 @@ def test_what_is_not_installed_is_named_with_the_way_out(monkeypatch):
     assert "pip install -e '.[bench]'" in sentence
 
 
-def test_nothing_is_said_where_both_are(monkeypatch, installed):
-    monkeypatch.setattr(metadata, "distribution", lambda _: None)
-    assert mpi.absence() == ""
-
-
 @pytest.mark.parametrize("which", ALL)
 def test_each_loads_its_own_library_by_its_own_launcher(which, installed):
     assert which.start(4, "a", "b")[0] == str(installed / which.launcher)
     assert which.start(4, "a", "b")[-4:] == ["-n", "4", "a", "b"]
     assert which.whole_environment(2)["MPI4PY_LIBMPI"] == str(installed / which.library)
-
-
-def test_the_two_share_no_file():
-    assert OPEN_MPI.library != MPICH.library
-    assert OPEN_MPI.launcher != MPICH.launcher
 
 
 def test_open_mpi_yields_with_more_ranks_than_cores_and_only_then(installed):

@@ -245,16 +245,6 @@ def late_in_the_third_level_then_in_the_first(bsp):
     bsp.sync()
 
 
-def five_blocks(bsp):
-    bsp.charge((40 if bsp.pid < 5 else 0) * MS)
-    bsp.sync()
-
-
-def test_processes_that_are_late_together_share_the_loss(tmp_path):
-    found = lost(tmp_path / "t.bsp", five_blocks, 8)
-    assert found == pytest.approx({(pid, 2): 3.0 for pid in range(5)})
-
-
 def late_before_it_opens_a_group(bsp):
     bsp.charge((8 if bsp.pid == 1 else 1) * MS)
     with halves(bsp) as half:

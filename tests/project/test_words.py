@@ -42,12 +42,3 @@ def test_the_code_has_every_word_of_the_glossary(code):
         word for word in plain if re.search(rf"(?<![a-zA-Z]){word}(?![a-zA-Z])", every) is None
     ]
     assert missing == []
-
-
-def test_a_quantity_is_named_and_not_called_so_much(code):
-    found = [
-        f"{name}: {line.strip()}"
-        for name, text in code.items()
-        for line in re.findall(r"^.*\b[Ss]o (?:much|many|often)\b.*$", text, re.MULTILINE)
-    ]
-    assert found == []
