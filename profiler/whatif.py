@@ -20,7 +20,7 @@ import numpy as np
 
 from bsplib.directions import is_out
 from bsplib.profiler._by_step import BySuperstep
-from bsplib.profiler._numbering import starts
+from bsplib.profiler._numbering import changes, starts
 from bsplib.profiler.costs import by_superstep, leads, partner_records
 from bsplib.profiler.paths import ranks
 from bsplib.profiler.survey import survey
@@ -132,12 +132,26 @@ def _move_into_groups(account: Account, saved: Floats, own: Floats) -> None:
     by_time = np.minimum(ns / np.maximum(busy[outer], 1), 1.0)
     part = np.where(around[outer] > 0, ahead / np.maximum(around[outer], 1), by_time)
     for mine in saved:
+        if account.run.is_interleaved:
+            _do_while_waiting(account, mine)
         less = mine[outer].clip(min=0)
         all_less, moved_less = (np.bincount(opening, each) for each in (less, less * part))
         as_others = (moved_less / np.maximum(all_less, 1))[opening]
         of_more = np.where(all_less[opening] > 0, as_others, by_time)
         _move(mine, outer, row, mine[outer] * np.where(mine[outer] > 0, part, of_more))
     _move(own, outer, row, own[outer] * by_time)
+
+
+def _do_while_waiting(account: Account, saved: Floats) -> None:
+    """Let what a record takes more be done where it waits in the records inside of it.
+
+    Such a wait, in a Recv for example, is in the middle of a superstep of all processes.
+    """
+    records = account.run.records
+    inside = np.flatnonzero(account.owner >= 0)
+    owner, idle = account.owner[inside], (records["released"] - records["arrive"])[inside]
+    whole = np.bincount(owner, idle, len(saved))[owner]
+    _move(saved, owner, inside, saved[owner].clip(max=0) * (idle / np.maximum(whole, 1)))
 
 
 def _move(values: Floats, source: Ints, to: Ints, moved: Floats) -> None:
@@ -159,22 +173,27 @@ def _go_on(account: Account, lasts: Floats, released: Floats) -> None:
     Args:
         account: the account of the window.
         lasts: what each record takes from the release before to its arrival, shape (rows, mends),
-            without the halo.
+            without the halo. The first column has that of the run as it was recorded.
         released: when each process was released last, shape (processes, mends); it is changed.
     """
-    halo, nprocs, records = account.halo, len(released), account.run.records
+    halo, nprocs, records = account.halo, len(released), account.run.records[account.halo :]
     step = account.step[halo:] - account.step[halo:].min(initial=len(account.step))
-    pid, earlier = records["pid"][halo:].astype(np.int64), account.earlier[halo:] - halo
-    kind, group = records["kind"][halo:], records["group"][halo:]
-    oblivious = np.zeros(int(step.max(initial=-1)) + 1, bool)
-    # Who leaves a sub-group waits for nobody there.
-    oblivious[step[(kind == Kind.OBLSYNC) | ((kind == Kind.END) & (group > 0))]] = True
-    follows = _follows(BySuperstep(step, pid), earlier, account.behind[halo:] - halo, oblivious)
+    pid, earlier = records["pid"].astype(np.int64), account.earlier[halo:] - halo
+    by = BySuperstep(step, pid)
+    latest = by.greatest(records["arrive"])
+    # Who leaves a sub-group waits for nobody there, and with MPI a root may not wait for others.
+    oblivious = by.greatest(records["kind"] == Kind.OBLSYNC) | (
+        by.least(records["released"]) < latest
+    )
+    late = (records["released"] - by.spread(latest)) * ~oblivious[step]
+    follows = _follows(by, earlier, oblivious | (by.greatest(late) > 0))
     head = np.maximum.accumulate(np.where(follows, 0, np.arange(len(follows))))
     later = _after_heads(step, lasts, follows, head)
 
-    rank = ranks(account.run)[0][halo:]
-    order = np.lexsort((step, oblivious[step], rank))
+    turn = 2 * ranks(account.run)[0][halo:] + oblivious[step]
+    if account.is_blamed is not None:
+        turn = _by_time(by, turn, np.where(oblivious[step], records["released"], by.spread(latest)))
+    order = np.lexsort((step, turn))
     order = order[~follows[step[order]]]
     place = np.empty(len(step), np.int64)
     place[order] = np.arange(len(order))
@@ -182,22 +201,49 @@ def _go_on(account: Account, lasts: Floats, released: Floats) -> None:
     of_head[step[order]] = place[order]
     place = np.where(follows[step], of_head[head[step]], place)
 
-    before, is_new = earlier[order].clip(min=0), earlier[order] < 0
-    source = np.where(is_new, pid[order], nprocs + place[before])
-    ahead = lasts[order] + later[step[before]] * ~is_new[:, None]
-    went_on = np.concatenate([released, ahead])
-    waits = _waits(account, order, place, lasts, oblivious[step])
-    _step_by_step(went_on, source, step[order], rank[order], oblivious, waits)
+    before, is_new = earlier.clip(min=0), earlier < 0
+    source = np.where(is_new, pid, nprocs + place[before])
+    behind = later[step[before]] * ~is_new[:, None]
+    waiting, others = _waits(account, order, place, oblivious[step])
+    if account.is_blamed is not None:
+        is_known = is_new[others] | (turn[order[place[before[others]]]] < turn[waiting])
+        others = np.where(is_known, others, waiting)
+        arrive = np.maximum(records["arrive"][waiting], records["arrive"][others])
+        alone = (records["released"][waiting] - arrive).clip(min=0)
+        late[waiting] = np.where(oblivious[step[waiting]], alone, late[waiting])
+    until = _share_until(account, waiting, others, lasts[:, 0])
+    waits = _Waits(
+        np.searchsorted(place[waiting], np.arange(len(order) + 1)),
+        source[others],
+        behind[others] + lasts[others] * until[:, None],
+    )
+    went_on = np.concatenate([released, behind[order] + lasts[order]])
+    _step_by_step(went_on, source[order], turn[order], step[order], waits, late[order])
     last = np.full(nprocs, -1)
     last[pid] = np.arange(len(pid))  # of several the last one stays
     some = np.flatnonzero(last >= 0)
     released[some] = went_on[nprocs + place[last[some]]] + later[step[last[some]]]
 
 
+def _by_time(by: BySuperstep, turn: Ints, moment: Ints) -> Ints:
+    """Return turns by time: of each superstep one, and of an oblivious one for each record.
+
+    Args:
+        by: sums up records by superstep.
+        turn: of each record by its rank; odd where its superstep is oblivious.
+        moment: when its superstep, or it alone, was over.
+    """
+    order = np.lexsort((by.of_record, turn, moment))
+    is_next = changes(by.of_record[order]) | (turn[order] % 2 == 1)
+    found = np.empty_like(turn)
+    found[order] = 2 * np.cumsum(is_next) + turn[order] % 2
+    return found
+
+
 def _step_by_step(
-    went_on: Floats, source: Ints, step: Ints, rank: Ints, oblivious: Bools, waits: _Waits
+    went_on: Floats, source: Ints, turn: Ints, step: Ints, waits: _Waits, late: Ints
 ) -> None:
-    """Find when records were released, those of the same rank at once.
+    """Find when records were released, those of the same turn at once.
 
     A row has all mends: what a superstep needs is then in one piece, and the loop has few calls of
     numpy, which take most of its time.
@@ -206,48 +252,46 @@ def _step_by_step(
         went_on: when each process was released last, then what each record takes from the release
             before, in whose place the time of its own release is put.
         source: the row of ``went_on`` with the release before.
-        step: the superstep of each record, and so on.
-        rank: of the superstep.
-        oblivious: marks the supersteps that are oblivious.
+        turn: of each record; odd where its superstep is oblivious.
+        step: the superstep of each record.
         waits: of records of oblivious supersteps.
+        late: how much later than all for whom it waits each record is released, as by MPI itself.
     """
-    count, nprocs = len(step), len(went_on) - len(step)
-    arrived = np.zeros((count, went_on.shape[1]))
+    count, nprocs, is_late = len(step), len(went_on) - len(step), late.any()
     first = np.append(starts(step), count)
-    bounds = np.append(starts(2 * rank + oblivious[step]), count)
+    bounds = np.append(starts(turn), count)
     pieces = np.searchsorted(first, bounds).tolist()
     for number, (begin, end) in enumerate(pairwise(bounds.tolist())):
-        here, mine = went_on[nprocs + begin : nprocs + end], arrived[begin:end]
-        np.add(here, went_on.take(source[begin:end], axis=0), out=mine)
+        here = went_on[nprocs + begin : nprocs + end]
+        here += went_on.take(source[begin:end], axis=0)
         low, high = pieces[number : number + 2]
-        if oblivious[step[begin]]:
+        if turn[begin] % 2:
             edges = slice(waits.first[begin], waits.first[end])
-            theirs = arrived.take(waits.others[edges], axis=0)
-            theirs -= waits.left[edges]
+            theirs = went_on.take(waits.source[edges], axis=0)
+            theirs += waits.ahead[edges]
             latest = np.maximum.reduceat(theirs, waits.first[begin:end] - edges.start)
-            np.maximum(mine, latest, out=here)
+            np.maximum(here, latest, out=here)
         elif high - low == 1:
-            here[:] = mine.max(axis=0)
+            here[:] = here.max(axis=0)
         else:
-            latest = np.maximum.reduceat(mine, first[low:high] - begin)
+            latest = np.maximum.reduceat(here, first[low:high] - begin)
             here[:] = latest.repeat(np.diff(first[low : high + 1]), axis=0)
+        if is_late:
+            here += late[begin:end, None]
 
 
-def _follows(by: BySuperstep, earlier: Ints, behind: Ints, oblivious: Bools) -> Bools:
+def _follows(by: BySuperstep, earlier: Ints, alone: Bools) -> Bools:
     """Mark supersteps of a group to which all come from the release of the one before them.
 
     Args:
         by: sums up records by superstep.
         earlier: for each record the one before it of its process; negative in another window.
-        behind: for each record the one that it waited for.
-        oblivious: marks the oblivious supersteps.
+        alone: marks supersteps from which processes go on at different times.
     """
     before = np.where(earlier < 0, -1, by.of_record[earlier.clip(min=0)])
     one = by.least(before)
     found: Bools = (one == by.greatest(before)) & (one >= 0) & (one == np.arange(len(one)) - 1)
-    found &= ~oblivious & ~oblivious[one]
-    outside = behind[by.of_record[behind] != by.of_record]
-    found[by.of_record[outside]] = False  # of these each arrival matters
+    found &= ~alone & ~alone[one]
     return found
 
 
@@ -270,44 +314,40 @@ def _after_heads(step: Ints, lasts: Floats, follows: Bools, head: Ints) -> Float
 
 
 class _Waits(NamedTuple):
-    """For which records others wait; in the order of those that wait, each of which has one."""
+    """When those come for whom records wait, each for one or more, in the order of these."""
 
     first: Ints
-    """For each record that waits the first one of those below, and their number at the end."""
-    others: Ints
-    left: Floats
-    """What each of these does after the release."""
+    """For each record that waits the first row of those below, and their number at the end."""
+    source: Ints
+    """The row of ``went_on`` with the release from which the other one comes."""
+    ahead: Floats
+    """What it takes from there."""
 
 
-def _waits(
-    account: Account, order: Ints, place: Ints, lasts: Floats, is_oblivious: Bools
-) -> _Waits:
+def _waits(account: Account, order: Ints, place: Ints, is_oblivious: Bools) -> tuple[Ints, Ints]:
     """Return which records wait for which ones, and after an oblivious superstep for all senders.
 
     Args:
         account: the account of the window.
         order: the records that are gone through, counted without the halo, as all others.
         place: of each record in ``order``.
-        lasts: what each record takes.
         is_oblivious: marks records of oblivious supersteps.
     """
     run, halo = account.run, account.halo
     waiting, others = order, account.behind[order + halo] - halo
-    if account.is_blamed is None:  # otherwise the trace itself says who waited for whom
-        out = np.flatnonzero(is_out(run.traffic["direction"]))
-        to, sender = partner_records(run)[out] - halo, run.traffic["record"][out] - halo
-        some = np.flatnonzero((to >= 0) & (sender >= 0))
-        some = some[is_oblivious[to[some]]]
-        waiting, others = np.append(waiting, to[some]), np.append(others, sender[some])
-        by_place = np.argsort(place[waiting], kind="stable")
-        waiting, others = waiting[by_place], others[by_place]
-    left = lasts[others] * _share_after(account, waiting, others)[:, None]
-    first = np.searchsorted(place[waiting], np.arange(len(order) + 1))
-    return _Waits(first, place[others], left)
+    if account.is_blamed is not None:  # the trace itself says who waited for whom
+        return waiting, others
+    out = np.flatnonzero(is_out(run.traffic["direction"]))
+    to, sender = partner_records(run)[out] - halo, run.traffic["record"][out] - halo
+    some = np.flatnonzero((to >= 0) & (sender >= 0))
+    some = some[is_oblivious[to[some]]]
+    waiting, others = np.append(waiting, to[some]), np.append(others, sender[some])
+    by_place = np.argsort(place[waiting], kind="stable")
+    return waiting[by_place], others[by_place]
 
 
-def _share_after(account: Account, waiting: Ints, others: Ints) -> Floats:
-    """Return which part of what others last comes after the release of the records that waited.
+def _share_until(account: Account, waiting: Ints, others: Ints, lasts: Floats) -> Floats:
+    """Return which part of what others last comes before the release of the records that waited.
 
     Where the other one went on after the release, to a Wait for example, what it did until then has
     the same share in the time until its arrival as it was recorded.
@@ -316,11 +356,9 @@ def _share_after(account: Account, waiting: Ints, others: Ints) -> Floats:
         account: the account of the window.
         waiting: records, counted without the halo.
         others: those that they waited for.
+        lasts: what each record took.
     """
-    records, halo = account.run.records, account.halo
-    begun = np.maximum(
-        records["start"][others + halo], records["released"][account.earlier[others + halo]]
-    )
-    arrive, released = records["arrive"][others + halo], records["released"][waiting + halo]
-    part: Floats = (arrive - released).clip(min=0) / np.maximum(arrive - begun, 1)
-    return part.clip(max=1.0)
+    arrive, released = (account.run.records[name] for name in ("arrive", "released"))
+    after = (arrive[others + account.halo] - released[waiting + account.halo]).clip(min=0)
+    share: Floats = 1 - (after / np.maximum(lasts[others], 1)).clip(max=1.0)
+    return share

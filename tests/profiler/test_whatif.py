@@ -17,6 +17,7 @@ from bsplib.record.join import join
 from bsplib.sync_kinds import Kind
 from tests.drawn import examples
 from tests.record.made_ranks import RankMaker, written
+from tests.record.test_join_files import any_calls
 from tests.recordings import record_run
 
 from .test_properties import programs
@@ -113,6 +114,18 @@ def test_a_replay_without_a_delay_takes_as_long_as_the_run_without_it(
     saved = np.zeros(len(account.run.records))
     saved[mine[late[1]]] = round(1e9 * seconds)
     assert without(saved) == pytest.approx(expected_ns, abs=3e7)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_replay_of_calls_of_mpi_takes_as_long_as_they_did(tmp_path, seed):
+    run = join(written(tmp_path / "out.ranks", any_calls(seed))).runs[0]
+    (window,) = windows(run)
+    account, replay = Account(window, FREE), Replay(run, 1)
+    nothing = np.zeros((1, len(account.run.records)))
+    replay.add(account, nothing, nothing)
+    records = account.run.records
+    took = records["released"].max(initial=0) - records["start"].min(initial=0)
+    assert replay._released[:, 0].max() == took
 
 
 @pytest.mark.parametrize("kind", [Kind.SYNC, Kind.OBLSYNC])
