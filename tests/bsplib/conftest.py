@@ -65,6 +65,9 @@ PRELOADED = ["bsplib", "pytest"]
 
 def pytest_configure(config: pytest.Config) -> None:
     table.register(PIPES)
+    if os.environ.get("BSP_POISON"):  # programs that tests start have to find what it names, too
+        folders = str(config.rootpath), os.environ.get("PYTHONPATH", "")
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
     multiprocessing.set_forkserver_preload(PRELOADED)
     config.addinivalue_line(
         "markers",

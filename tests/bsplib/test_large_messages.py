@@ -14,6 +14,9 @@ from bsplib.backends.shm.joining import JoinedPort
 from bsplib.backends.shm.segment import Segment
 from bsplib.core.meeting import LARGE
 
+from .poison import PoisonError
+from .scheduled import defects
+
 SIZE = LARGE // 8
 """Elements of an array that its reader may keep."""
 
@@ -195,3 +198,19 @@ def test_a_forked_child_that_ends_gives_nothing_back():
         return np.array_equal(array, values(1 - bsp.pid, 0))
 
     assert bsplib.run(main, nprocs=2) == [True, True]
+
+
+def test_a_payload_that_is_freed_although_it_is_kept_is_found(monkeypatch):
+    monkeypatch.setenv("BSP_POISON", "tests.bsplib.poison")
+    defects.put_back_of_payloads("free-payloads-with-their-lease", monkeypatch)
+
+    def main(bsp):
+        bsp.send(1 - bsp.pid, values(bsp.pid, 0))
+        bsp.sync()
+        array = bsp.move()
+        for _ in range(4):
+            bsp.sync()
+        return array
+
+    with pytest.raises(PoisonError, match="a payload that was kept"):
+        bsplib.run(main, nprocs=2, start_method="fork")

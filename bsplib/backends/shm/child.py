@@ -14,7 +14,7 @@ from bsplib.backends import stacks
 from bsplib.backends.launching import JobRunner, Work
 from bsplib.backends.outcomes import GRACE_S
 from bsplib.backends.shm.channel import Channel
-from bsplib.backends.shm.context import ProcessContext
+from bsplib.backends.shm.context import ProcessContext, context_class
 from bsplib.backends.shm.control import STACK_FILE, THREAD
 from bsplib.backends.shm.forking import Lifeline, show_again
 from bsplib.backends.shm.port import ShmPort
@@ -64,7 +64,7 @@ def run_process(
     # A process that the program forks lives on its own: were the pipe open there as well,
     # the end of this process could not be seen while a message is cut short.
     os.register_at_fork(after_in_child=pipe.close)
-    context = ProcessContext(segment, pid, wait_by)
+    context = context_class()(segment, pid, wait_by)
     context.begin()
     _answer(context.control, context.start_of(context.pid))
     channel = Channel(pipe)

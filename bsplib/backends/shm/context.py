@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from bsplib.backends.base import LeftGroup
 from bsplib.backends.shm.control import BLOCKS, OS_PID, WORD
@@ -92,3 +94,16 @@ class ProcessContext:
     def start_of(self, pid: int) -> int:
         """Return the index of the first control word of a process."""
         return self._starts[pid]
+
+    def port_class(self, kind: type[Any]) -> type[Any]:
+        """Return the class of the ports of this process, which is of this kind."""
+        return kind
+
+
+def context_class() -> type[ProcessContext]:
+    """Return the class of the processes of a run; the environment may name a module for tests."""
+    module = os.environ.get("BSP_POISON")
+    if not module:
+        return ProcessContext
+    found: type[ProcessContext] = importlib.import_module(module).PoisonedContext
+    return found

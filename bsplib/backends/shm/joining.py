@@ -13,7 +13,7 @@ import platform
 from typing import NamedTuple, Self
 
 from bsplib.backends.base import Alignment, Handle
-from bsplib.backends.shm.context import ProcessContext
+from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.control import ABORT, DELIVERED, FIRST_BLOCK, WORD
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
@@ -61,7 +61,7 @@ class Memory:
     def __init__(self, segment: Segment, pid: int, has_core: bool) -> None:
         self._segment = segment
         self._pid = pid
-        self._context = ProcessContext(segment, pid, has_core=has_core)
+        self._context = context_class()(segment, pid, has_core=has_core)
         self._context.begin()
         self._is_used = False
 

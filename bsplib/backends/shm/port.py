@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,15 +32,17 @@ class ShmPort(Port):
     """The connection of one process to the others of a group, over shared memory."""
 
     meeting: SharedMeeting
+    MEETING: ClassVar[type[SharedMeeting]] = SharedMeeting
+    OBLIVIOUS: ClassVar[type[Oblivious]] = Oblivious
 
     def __init__(self, context: ProcessContext, members: Membership) -> None:
         self._context = context
         self._segment = context.segment
         self._members = members
         waiter, areas = context.waiting.waiter, context.nprocs
-        meeting = members.meeting = SharedMeeting(members.pid, members.nprocs, areas, self, waiter)
+        meeting = members.meeting = self.MEETING(members.pid, members.nprocs, areas, self, waiter)
         self._has_entered = False  # the control block may be there: a sub-group enters its parents
-        self._oblivious = Oblivious(members)
+        self._oblivious = self.OBLIVIOUS(members)
         self._leases = Leases(context.heap, context.segment, members, self._oblivious)
         super().__init__(members.pid, members.members, meeting, self._leases)
         self.meeting.leases = self._leases.leases
@@ -49,7 +51,8 @@ class ShmPort(Port):
     @classmethod
     def of_root(cls, context: ProcessContext) -> Self:
         """Return the port of a process to the root group."""
-        root = cls(context, Membership(context, range(context.nprocs), context.pid))
+        kind: type[Self] = context.port_class(cls)
+        root = kind(context, Membership(context, range(context.nprocs), context.pid))
         root._enter()
         return root
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from bsplib.backends.shm import heap, membership, staging
 from bsplib.core import entries, meeting
 from bsplib.primitives import superstep
@@ -134,3 +136,18 @@ ALL: dict[str, Callable[[], None]] = {
         free_payloads_after_a_run,
     )
 }
+
+
+_PAYLOADS = (
+    (staging.Leases, "end_superstep"),
+    (heap.Heap, "release"),
+    (heap.Heap, "clear"),
+)
+"""What the defects of payloads that are kept replace."""
+
+
+def put_back_of_payloads(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put back a defect of payloads that are kept for one test."""
+    for owner, name in _PAYLOADS:
+        monkeypatch.setattr(owner, name, getattr(owner, name))  # is restored at its end
+    ALL[defect]()
