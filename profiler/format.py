@@ -6,7 +6,6 @@ import shlex
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.cells import cell_len, set_cell_size
 
 from bsplib.profiler.survey import elapsed_s, waiting_ns
 from bsplib.visible import visible as visible  # noqa: PLC0414  # part of this module, for its users
@@ -82,6 +81,8 @@ def shortened(text: str, columns: int) -> str:
 
     Both ends of a name identify it best. Wide letters, such as Chinese ones, take two columns.
     """
+    from rich.cells import cell_len, set_cell_size  # noqa: PLC0415  # few profiles are printed
+
     if cell_len(text) <= columns:
         return text
     tail = (columns - 1) // 2
