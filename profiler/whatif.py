@@ -186,6 +186,7 @@ def _go_on(account: Account, lasts: Floats, released: Floats) -> None:
         by.least(records["released"]) < latest
     )
     late = (records["released"] - by.spread(latest)) * ~oblivious[step]
+    # Supersteps that follow their head at known times need no step of their own.
     follows = _follows(by, earlier, oblivious | (by.greatest(late) > 0))
     head = np.maximum.accumulate(np.where(follows, 0, np.arange(len(follows))))
     later = _after_heads(step, lasts, follows, head)
@@ -193,6 +194,8 @@ def _go_on(account: Account, lasts: Floats, released: Floats) -> None:
     turn = 2 * ranks(account.run)[0][halo:] + oblivious[step]
     if account.is_blamed is not None:
         turn = _by_time(by, turn, np.where(oblivious[step], records["released"], by.spread(latest)))
+    # The order in which all other records are gone through; one that follows has the place of its
+    # head there.
     order = np.lexsort((step, turn))
     order = order[~follows[step[order]]]
     place = np.empty(len(step), np.int64)
@@ -201,11 +204,13 @@ def _go_on(account: Account, lasts: Floats, released: Floats) -> None:
     of_head[step[order]] = place[order]
     place = np.where(follows[step], of_head[head[step]], place)
 
+    # Where each record comes from: the row of ``went_on``, and how long after that it was released.
     before, is_new = earlier.clip(min=0), earlier < 0
     source = np.where(is_new, pid, nprocs + place[before])
     behind = later[step[before]] * ~is_new[:, None]
     waiting, others = _waits(account, order, place, oblivious[step])
     if account.is_blamed is not None:
+        # What waited for a record whose release is not known yet waits as long as it did.
         is_known = is_new[others] | (turn[order[place[before[others]]]] < turn[waiting])
         others = np.where(is_known, others, waiting)
         arrive = np.maximum(records["arrive"][waiting], records["arrive"][others])
@@ -255,7 +260,8 @@ def _step_by_step(
         turn: of each record; odd where its superstep is oblivious.
         step: the superstep of each record.
         waits: of records of oblivious supersteps.
-        late: how much later than all for whom it waits each record is released, as by MPI itself.
+        late: how much later than all for whom it waits each record is released; so long it
+            waited for MPI itself.
     """
     count, nprocs, is_late = len(step), len(went_on) - len(step), late.any()
     first = np.append(starts(step), count)
