@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from .pages import BLOCK, DOCS, name_of
+from .pages import BLOCK, DOCS, ROOT, name_of
 
 PAGES = sorted(DOCS.rglob("*.md"))
+OTHERS = [*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("bsplib/**/*.md")]
 KEPT = [page for page in PAGES if page.parent != DOCS / "gallery" / "pages"]
 """Without the pages that are made for the site only."""
 SITE = runpy.run_path(str(DOCS / "conf.py"))
@@ -42,7 +43,7 @@ def broken(page):
             yield target, anchor
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize("page", PAGES + OTHERS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_of_a_page_leads_to_a_page_and_a_section_that_exist(page):
     assert list(broken(page)) == []
 

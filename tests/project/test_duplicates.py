@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -40,8 +39,7 @@ class Start(NamedTuple):
     number: int
 
     def __str__(self) -> str:
-        file = self.file.relative_to(ROOT) if self.file.is_relative_to(ROOT) else self.file.name
-        return f"{file}:{self.number}"
+        return f"{self.file.relative_to(ROOT)}:{self.number}"
 
 
 def logical_lines(statements: Sequence[ast.AST]) -> Iterator[Line]:
@@ -116,32 +114,3 @@ def test_no_six_lines_appear_twice_in_a_room(room):
     files = sorted((ROOT / room).rglob("*.py"))
     # a program in mpi4py beside one of the gallery computes the same, in a file of its own
     assert repetitions([file for file in files if not file.stem.endswith("_mpi4py")]) == []
-
-
-BODY = """
-first = read(pid)
-second = read(pid + 1)
-if first > second:
-    total = first
-else:
-    total = second
-    count += 1
-"""
-
-
-@pytest.fixture
-def write(tmp_path):
-    """Return a function that writes texts into files a.py, b.py, ... and returns their paths."""
-
-    def write(*texts):
-        files = [tmp_path / f"{name}.py" for name, _ in zip("abc", texts, strict=False)]
-        for file, text in zip(files, texts, strict=True):
-            file.write_text(text, encoding="utf-8")
-        return files
-
-    return write
-
-
-def test_six_lines_that_are_repeated_are_found_with_both_places(write):
-    nested = "def f(pid):\n    count = 0\n" + textwrap.indent(BODY, "    ")
-    assert repetitions(write(f"x = 1\n{BODY}", nested)) == ["b.py:4 repeats a.py:3"]

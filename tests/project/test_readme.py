@@ -91,11 +91,6 @@ def test_commands_are_those_of_bsp_and_pip_with_extras_that_exist():
     assert named <= set(project["optional-dependencies"])
 
 
-@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)]+)\)", README))))
-def test_every_link_leads_to_a_file(link):
-    assert (ROOT / link.partition("#")[0]).is_file()
-
-
 def test_the_first_forty_lines_show_a_picture_that_exists():
     picture = re.search(r"!\[[^]]+\]\(([^)]+)\)", FIRST_FORTY)
     assert picture

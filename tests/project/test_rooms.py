@@ -320,7 +320,7 @@ def test_no_file_imports_a_room_by_the_name_of_its_folder():
 
 # -- what the pure parts do without ---------------------------------------------------------------
 
-HEAVY = {"multiprocessing", "mpi4py", "flask"}
+HEAVY = {"multiprocessing", "mpi4py", "flask", "waitress", "werkzeug"}
 
 PURE = [
     *(f"bsplib/{name}.py" for name in ("errors", "group")),
@@ -331,7 +331,8 @@ PURE = [
         for name in ("primitives/oblivious", "primitives/superstep", "transfers/target")
     ),
     *(f"profiler/{name}.py" for name in ("costs", "callgraph", "critical", "format")),
-    "webui/services.py",
+    *(f"webui/{name}.py" for name in ("services", "layout", "page", "traces", "answers")),
+    "webui/opened_runs.py",
 ]
 
 

@@ -1,7 +1,5 @@
 import json
 import re
-import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +12,6 @@ from bsplib.webui import answers, page, services
 from tests.made_runs import frame, run_of, step
 from tests.scripted import Script
 
-FOLDER = Path(webui.__file__).parent
 # Names of a namespace, which no browser fetches.
 NAMESPACES = ("http://www.w3.org/2000/svg",)
 MODULES = [path.stem for path in page.STATIC.glob("*.js")]
@@ -124,18 +121,3 @@ def test_no_module_makes_markup_or_code_from_text(name):
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|Function\(", source
     )
-
-
-def test_the_package_carries_templates_and_static_files():
-    pyproject = FOLDER.parents[1] / "pyproject.toml"
-    tools = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]
-    patterns = tools["setuptools"]["package-data"]["bsplib.webui"]
-    carried = {path for pattern in patterns for path in FOLDER.glob(pattern)}
-    needed = {
-        path
-        for folder in ("templates", "static")
-        for path in (FOLDER / folder).rglob("*")
-        if path.is_file()
-    }
-    assert needed
-    assert needed <= carried

@@ -1,11 +1,8 @@
-import ast
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from bsplib import webui
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import METRICS
@@ -189,22 +186,6 @@ def test_an_answer_is_made_once_even_among_threads(broadcast_trace, monkeypatch)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: traces.answer("0", 0, "run", {}), range(8)))
     assert len(made) == 1
-
-
-@pytest.mark.parametrize(
-    "module", ["services", "layout", "page", "traces", "answers", "opened_runs"]
-)
-def test_what_makes_the_data_knows_no_web_framework(module):
-    source = Path(webui.__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
-    imported = {
-        name.split(".")[0]
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in (
-            [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
-        )
-    }
-    assert not imported & {"flask", "waitress", "werkzeug"}
 
 
 def test_where_there_are_too_many_processes_the_pies_of_one_part_are_asked_for(
