@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from bsplib.errors import UsageError
+from bsplib import call_site
+from bsplib.errors import TraceWarning, UsageError
 
 MEASURED = ("P", "pid")
 """Names in a formula that the runtime measures: the processes of the group, and this one of
@@ -36,7 +37,6 @@ class Passages:
         self._blocks: dict[tuple[str, str, Sequence[int]], int] = {}
         self._entries: Counter[tuple[str, Sequence[int]]] = Counter()
         self._passed: list[list[Any]] = []
-        self._dropped = 0
 
     def enter(self, name: str, members: Sequence[int]) -> int:
         """Count a passage of a block in a group; return how many there were before."""
@@ -45,7 +45,7 @@ class Passages:
         return self._entries[key] - 1
 
     def add(self, block: tuple[str, str, Sequence[int]], *passage: Any) -> None:
-        """Keep a passage, unless there are too many.
+        """Keep a passage; where there are too many, warn instead.
 
         Args:
             block: its name, its formula and the members of its group.
@@ -55,18 +55,22 @@ class Passages:
             number = self._blocks.setdefault(block, len(self._blocks))
             self._passed.append([number, *passage])
         else:
-            self._dropped += 1
+            call_site.warn(
+                f"experiment: the trace keeps the first {self._most} passages of blocks in a "
+                f"process; this one and all later ones are left out",
+                TraceWarning,
+            )
 
     def document(self) -> dict[str, Any]:
         """Return what the trace keeps, in JSON; empty where no block was passed.
 
         ``{"blocks": [[name, formula, members], ...], "passed": [[position in blocks, entry, begin
-        in ns, end in ns, supersteps, values, counted], ...], "dropped": count}``
+        in ns, end in ns, supersteps, values, counted], ...]}``
         """
         if not self._passed:
             return {}
         blocks = [[name, formula, _listed(members)] for name, formula, members in self._blocks]
-        return {"blocks": blocks, "passed": self._passed, "dropped": self._dropped}
+        return {"blocks": blocks, "passed": self._passed}
 
 
 def _listed(members: Sequence[int]) -> list[int] | str:
