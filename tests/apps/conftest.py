@@ -16,3 +16,15 @@ def pools():
     finally:
         for pool in made.values():
             pool.close()
+
+
+@pytest.fixture(scope="module")
+def run_on(pools):
+    """Runs a program on a backend; real processes stay for the next program."""
+
+    def run(main, *args, nprocs, backend, **how):
+        if backend == "shm":
+            return pools(nprocs).run(main, *args, **how)
+        return bsplib.run(main, *args, nprocs=nprocs, backend=backend, **how)
+
+    return run

@@ -2,63 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
-
-import click
 import pytest
 
-from bsplib.apps.sql.cli import cli as sql
-from bsplib.tools.cli import main as bsp
+from tests.commands import of_apps, of_bsp
 
-APPS = (
-    "broadcast",
-    "fourier.fft",
-    "fourier.fft_barrier_free",
-    "fourier.fft_cyclic",
-    "prediction",
-    "sorting.bitonic_sort",
-    "sorting.external_sort",
-    "sorting.psrs",
-    "sorting.sample_sort",
-)
-
-
-def commands(command, name):
-    """Each command, also those of groups, with its name."""
-    if isinstance(command, click.Group):
-        for part, inner in command.commands.items():
-            yield from commands(inner, f"{name} {part}")
-    else:
-        yield name, command
-
-
-def all_commands():
-    yield from commands(bsp, "bsp")
-    yield from commands(sql, "sql")
-    for app in APPS:
-        yield from commands(importlib.import_module(f"apps.{app}").command, app)
-
-
-COMMANDS = dict(all_commands())
+COUNTED = {
+    name: options
+    for name, command in (of_bsp() | of_apps()).items()
+    for options in (parameter.opts for parameter in command.params)
+    if {"-n", "--nprocs"} & {*options}
+}
+"""How the number of processes is written, by command."""
 
 
 def test_there_are_commands_with_a_number_of_processes():
-    taking = [name for name, command in COMMANDS.items() if options(command)]
-    assert {
-        "bsp run",
-        "bsp machine probe",
-        "bsp sweep",
-        "sql story",
-        "sorting.psrs",
-        "prediction",
-    } <= set(taking)
+    assert {"run", "machine probe", "sweep", "sql story", "psrs", "prediction"} <= {*COUNTED}
 
 
-def options(command):
-    """The ways to write the option for the number of processes."""
-    return [part.opts for part in command.params if {"-n", "--nprocs"} & set(part.opts)]
-
-
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", COUNTED)
 def test_the_number_of_processes_may_be_written_in_both_ways(name):
-    assert all({"-n", "--nprocs"} <= set(opts) for opts in options(COMMANDS[name]))
+    assert {"-n", "--nprocs"} <= {*COUNTED[name]}

@@ -24,18 +24,6 @@ COUNTS = (1, 2, 3, 4, 7)
 SIZES = (0, 1, 2, 3, 10, 57)
 
 
-@pytest.fixture
-def run(pools):
-    """Run a program on any backend."""
-
-    def on(backend, main, *args, nprocs, **more):
-        if backend == "shm":
-            return pools(nprocs).run(main, *args, **more)
-        return bsplib.run(main, *args, nprocs=nprocs, backend=backend, **more)
-
-    return on
-
-
 def squares(bsp, n):
     return farm(bsp, lambda number: number**2, range(n) if bsp.pid == 0 else None)
 
@@ -68,32 +56,32 @@ def line(bsp, n, widths=None, capacity=4, stages=STAGES):
 @pytest.mark.parametrize("nprocs", COUNTS)
 @pytest.mark.parametrize("backend", ["sim", "shm"])
 class TestOnEveryBackend:
-    def test_a_farm_returns_all_results_in_order(self, backend, nprocs, run):
+    def test_a_farm_returns_all_results_in_order(self, backend, nprocs, run_on):
         for n in SIZES:
-            first, *others = run(backend, squares, n, nprocs=nprocs)
+            first, *others = run_on(squares, n, nprocs=nprocs, backend=backend)
             assert first == [number**2 for number in range(n)]
             assert others == [None] * (nprocs - 1)
 
     @pytest.mark.parametrize("in_turn", [False, True])
-    def test_so_do_equal_shares(self, backend, nprocs, in_turn, run):
+    def test_so_do_equal_shares(self, backend, nprocs, in_turn, run_on):
         for n in SIZES:
-            first, *_ = run(backend, shared_equally, n, nprocs=nprocs, in_turn=in_turn)
+            first, *_ = run_on(shared_equally, n, nprocs=nprocs, backend=backend, in_turn=in_turn)
             assert first == [number**2 for number in range(n)]
 
     @pytest.mark.parametrize("capacity", [1, 2, 5])
     def test_a_pipeline_returns_what_leaves_its_last_stage_in_order(
-        self, backend, nprocs, capacity, run
+        self, backend, nprocs, capacity, run_on
     ):
         for n in SIZES[:5]:
-            first, *others = run(backend, line, n, None, capacity, nprocs=nprocs)
+            first, *others = run_on(line, n, None, capacity, nprocs=nprocs, backend=backend)
             assert first == [2 * number + 1 for number in range(n)]
             assert others == [None] * (nprocs - 1)
 
 
 @pytest.mark.parametrize("widths", [(2, 2, 1), (1, 1, 3), (3, 1, 1)])
 @pytest.mark.parametrize("backend", ["sim", "shm"])
-def test_a_stage_may_have_several_processes(backend, widths, run):
-    first, *_ = run(backend, line, 6, widths, nprocs=5)
+def test_a_stage_may_have_several_processes(backend, widths, run_on):
+    first, *_ = run_on(line, 6, widths, nprocs=5, backend=backend)
     assert first == [2 * number + 1 for number in range(6)]
 
 

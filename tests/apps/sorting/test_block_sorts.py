@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-
 import hypothesis.extra.numpy as npst
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
-import bsplib
 from bsplib.apps.sorting import bitonic_sort, psrs, sample_sort
 from bsplib.apps.sorting.keycheck import balance
 from bsplib.apps.sorting.keys import DISTRIBUTIONS, all_keys
@@ -51,25 +48,9 @@ FLOATS = npst.arrays(
 )
 
 
-@pytest.fixture(scope="module")
-def machine():
-    """Runs a program on a backend; real processes are kept between runs."""
-    pools: dict[int, bsplib.Pool] = {}
-    with ExitStack() as stack:
-
-        def run(main, *args, nprocs, backend, **how):
-            if backend == "sim":
-                return bsplib.run(main, *args, nprocs=nprocs, backend="sim", **how)
-            if nprocs not in pools:
-                pools[nprocs] = stack.enter_context(bsplib.Pool(nprocs))
-            return pools[nprocs].run(main, *args, **how)
-
-        yield run
-
-
-def check(machine, keys, sort, nprocs, backend):
+def check(run_on, keys, sort, nprocs, backend):
     module, how = sort
-    blocks = machine(module.main, keys, nprocs=nprocs, backend=backend, **how)
+    blocks = run_on(module.main, keys, nprocs=nprocs, backend=backend, **how)
     assert {block.dtype for block in blocks} == {keys.dtype}
     got, expected = np.concatenate(blocks, dtype=keys.dtype), np.sort(keys)
     if keys.dtype.kind == "c":  # a NaN in one part says nothing about the other
@@ -88,8 +69,8 @@ class TestAgainstNumpy:
     @example(keys=np.array([3]))
     @example(keys=np.zeros(100))
     @example(keys=np.full(100, np.nan))
-    def test_virtual_processors_sort_keys_of_any_dtype(self, machine, nprocs, sort, keys):
-        check(machine, keys, sort, nprocs, "sim")
+    def test_virtual_processors_sort_keys_of_any_dtype(self, run_on, nprocs, sort, keys):
+        check(run_on, keys, sort, nprocs, "sim")
 
     @pytest.mark.slow
     @pytest.mark.parametrize("backend", ["shm"])
@@ -99,18 +80,18 @@ class TestAgainstNumpy:
     @example(keys=np.empty(0))
     @example(keys=np.array([3]))
     @example(keys=np.zeros(100))
-    def test_real_processes_sort_keys_of_any_dtype(self, machine, nprocs, backend, sort, keys):
-        check(machine, keys, sort, nprocs, backend)
+    def test_real_processes_sort_keys_of_any_dtype(self, run_on, nprocs, backend, sort, keys):
+        check(run_on, keys, sort, nprocs, backend)
 
 
 @pytest.mark.parametrize("backend", ["shm", "sim"])
 @pytest.mark.parametrize("nprocs", [7])
 @pytest.mark.parametrize("sort", SAMPLING.values(), ids=SAMPLING)
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-def test_every_distribution_is_sorted(machine, backend, nprocs, sort, distribution):
+def test_every_distribution_is_sorted(run_on, backend, nprocs, sort, distribution):
     module, how = sort
     size, made = 30_001, {"distribution": distribution, "seed": 3}
-    blocks = machine(module.main, size, nprocs=nprocs, backend=backend, **made, **how)
+    blocks = run_on(module.main, size, nprocs=nprocs, backend=backend, **made, **how)
     expected = np.sort(all_keys(size, nprocs, **made))
     np.testing.assert_array_equal(np.concatenate(blocks), expected, strict=True)
 
@@ -118,9 +99,9 @@ def test_every_distribution_is_sorted(machine, backend, nprocs, sort, distributi
 @pytest.mark.parametrize("nprocs", [4])
 @pytest.mark.parametrize("backend", ["shm", "sim"])
 @pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
-def test_python_objects_are_sorted(machine, sort, backend, nprocs):
+def test_python_objects_are_sorted(run_on, sort, backend, nprocs):
     keys = np.array([10**30, -5, 3, 10**30 - 1, 3, 0, 77, *range(20)], object)
-    check(machine, keys, sort, nprocs, backend)
+    check(run_on, keys, sort, nprocs, backend)
 
 
 # -- records --------------------------------------------------------------------------------
@@ -143,29 +124,27 @@ def rows(size=500):
 @pytest.mark.parametrize("nprocs", [3])
 @pytest.mark.parametrize("sort", SAMPLING.values(), ids=SAMPLING)
 @pytest.mark.parametrize("key", ["count", "name", "price"])
-def test_records_of_equal_keys_stay_in_their_order(machine, sort, key, nprocs, backend):
+def test_records_of_equal_keys_stay_in_their_order(run_on, sort, key, nprocs, backend):
     module, how = sort
     table = rows()
-    blocks = machine(
-        module.main, table, key=key, stable=True, nprocs=nprocs, backend=backend, **how
-    )
+    blocks = run_on(module.main, table, key=key, stable=True, nprocs=nprocs, backend=backend, **how)
     expected = table[table[key].argsort(kind="stable")]
     assert np.concatenate(blocks)["row"].tolist() == expected["row"].tolist()
 
 
 @pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
-def test_records_without_a_key_are_sorted_by_all_their_fields(machine, sort):
+def test_records_without_a_key_are_sorted_by_all_their_fields(run_on, sort):
     module, how = sort
     table = rows()[["count", "name"]]
-    blocks = machine(module.main, table, nprocs=4, backend="sim", **how)
+    blocks = run_on(module.main, table, nprocs=4, backend="sim", **how)
     np.testing.assert_array_equal(np.concatenate(blocks), np.sort(table))
 
 
 @pytest.mark.parametrize("sort", SAMPLING.values(), ids=SAMPLING)
-def test_all_fields_of_a_record_travel_with_its_key(machine, sort):
+def test_all_fields_of_a_record_travel_with_its_key(run_on, sort):
     module, how = sort
     table = rows()
-    blocks = machine(module.main, table, key="count", nprocs=4, backend="sim", **how)
+    blocks = run_on(module.main, table, key="count", nprocs=4, backend="sim", **how)
     got = np.sort(np.concatenate(blocks), order="row")
     assert got.tobytes() == table.tobytes()  # NaN included
 
@@ -183,20 +162,20 @@ def sort_given(bsp, module, blocks, how):
 @pytest.mark.parametrize("backend", ["shm", "sim"])
 @pytest.mark.parametrize("sort", SAMPLING.values(), ids=SAMPLING)
 @pytest.mark.parametrize("lengths", [[0, 5000, 0, 1], [3000, 10, 3000, 0], [0, 0, 0, 2]])
-def test_blocks_of_any_lengths_are_sorted_and_left_as_they_were(machine, backend, sort, lengths):
+def test_blocks_of_any_lengths_are_sorted_and_left_as_they_were(run_on, backend, sort, lengths):
     module, how = sort
     random = np.random.default_rng(1)
     blocks = [random.random(length) for length in lengths]
-    got = machine(sort_given, module, blocks, how, nprocs=4, backend=backend)
+    got = run_on(sort_given, module, blocks, how, nprocs=4, backend=backend)
     np.testing.assert_array_equal(np.concatenate(got), np.sort(np.concatenate(blocks)))
 
 
 @pytest.mark.parametrize("sort", SAMPLING.values(), ids=SAMPLING)
-def test_unequal_blocks_come_out_even(machine, sort):
+def test_unequal_blocks_come_out_even(run_on, sort):
     module, how = sort
     more = {"oversampling": 1000} if module is sample_sort else {}
     blocks = [np.random.default_rng(1).random(length) for length in (60_000, 100, 3000, 900)]
-    got = machine(sort_given, module, blocks, how | more, nprocs=4, backend="sim")
+    got = run_on(sort_given, module, blocks, how | more, nprocs=4, backend="sim")
     assert balance(got) < (1.1 if module is sample_sort else 2.1)
 
 
@@ -210,9 +189,9 @@ def sort_twice(bsp, module, size, how):
 
 @pytest.mark.parametrize("backend", ["shm", "sim"])
 @pytest.mark.parametrize("sort", SAMPLING.values(), ids=SAMPLING)
-def test_a_program_may_sort_again_and_again(machine, sort, backend):
+def test_a_program_may_sort_again_and_again(run_on, sort, backend):
     module, how = sort
-    results = machine(sort_twice, module, 1000, how, nprocs=3, backend=backend)
+    results = run_on(sort_twice, module, 1000, how, nprocs=3, backend=backend)
     first, again = (np.concatenate(blocks) for blocks in zip(*results, strict=True))
     np.testing.assert_array_equal(first, again)
 
@@ -226,9 +205,9 @@ def sort_of_different_dtypes(bsp, module):
 
 class TestWrongInput:
     @pytest.mark.parametrize("module", [sample_sort, psrs])
-    def test_different_dtypes_are_named_with_their_processes(self, machine, module):
+    def test_different_dtypes_are_named_with_their_processes(self, run_on, module):
         with pytest.raises(ValueError, match="dtype int64 on process 0 and dtype float32 on pro"):
-            machine(sort_of_different_dtypes, module, nprocs=2, backend="sim")
+            run_on(sort_of_different_dtypes, module, nprocs=2, backend="sim")
 
     @pytest.mark.parametrize(
         ("values", "how", "message"),
@@ -240,9 +219,9 @@ class TestWrongInput:
         ],
     )
     @pytest.mark.parametrize("module", [sample_sort, psrs])
-    def test_what_cannot_be_sorted_is_one_sentence(self, machine, module, values, how, message):
+    def test_what_cannot_be_sorted_is_one_sentence(self, run_on, module, values, how, message):
         with pytest.raises(ValueError, match=message):
-            machine(module.main, values, nprocs=2, backend="sim", **how)
+            run_on(module.main, values, nprocs=2, backend="sim", **how)
 
     @pytest.mark.parametrize("module", [sample_sort, psrs, bitonic_sort])
     @pytest.mark.parametrize(
@@ -252,9 +231,9 @@ class TestWrongInput:
             (-1, "the number of keys is -1"),
         ],
     )
-    def test_keys_are_counted_in_one_dimension(self, machine, module, values, message):
+    def test_keys_are_counted_in_one_dimension(self, run_on, module, values, message):
         with pytest.raises(ValueError, match=message):
-            machine(module.main, values, nprocs=2, backend="sim")
+            run_on(module.main, values, nprocs=2, backend="sim")
 
 
 # -- the spare block of a block -------------------------------------------------------------------

@@ -8,7 +8,7 @@ import resource
 import signal
 import threading
 import tracemalloc
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import hypothesis.extra.numpy as npst
@@ -48,40 +48,28 @@ FLOATS = npst.arrays(
 
 
 @pytest.fixture(scope="module")
-def run_on():
-    """Returns what runs a program on a backend; real processes are kept between runs."""
-    pools: dict[int, bsplib.Pool] = {}
-    with ExitStack() as stack:
-
-        def choose(backend, nprocs):
-            if backend == "sim":
-                return lambda *args, **how: bsplib.run(*args, **how, nprocs=nprocs, backend="sim")
-            if nprocs not in pools:
-                pools[nprocs] = stack.enter_context(bsplib.Pool(nprocs))
-            return pools[nprocs].run
-
-        yield choose
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("keys")
-
-
-def check(run, folder, keys, blocks, nprocs, *, descending=False):
-    """Sort by blocks of ``keys`` keys; nothing but the result is left behind."""
+def check(run_on, tmp_path_factory):
+    """Sorts by blocks of ``length`` keys; nothing but the result is left behind."""
+    folder = tmp_path_factory.mktemp("keys")
     source, target = folder / "keys.npy", folder / "sorted.npy"
-    np.save(source, keys)
-    memory = external_sort.SHARES * nprocs * keys.itemsize * blocks
-    reports = external_sort.sort_file(
-        source, target, memory=memory, descending=descending, force=True, run=run
-    )
-    got, expected = np.load(target), np.sort(keys)
-    np.testing.assert_array_equal(got, expected[:: -1 if descending else 1])
-    assert got.dtype == keys.dtype
-    np.testing.assert_array_equal(np.load(source), keys)
-    assert sorted(os.listdir(folder)) == ["keys.npy", "sorted.npy"]
-    return reports
+
+    def check(keys, length, nprocs, backend="sim", *, descending=False):
+        np.save(source, keys)
+        reports = external_sort.sort_file(
+            *(source, target),
+            memory=external_sort.SHARES * nprocs * keys.itemsize * length,
+            descending=descending,
+            force=True,
+            run=partial(run_on, nprocs=nprocs, backend=backend),
+        )
+        got, expected = np.load(target), np.sort(keys)
+        np.testing.assert_array_equal(got, expected[:: -1 if descending else 1])
+        assert got.dtype == keys.dtype
+        np.testing.assert_array_equal(np.load(source), keys)
+        assert sorted(os.listdir(folder)) == ["keys.npy", "sorted.npy"]
+        return reports
+
+    return check
 
 
 @pytest.mark.parametrize("nprocs", COUNTS)
@@ -91,22 +79,22 @@ class TestAgainstNumpy:
     @example(keys=np.empty(0), length=1, descending=False)
     @example(keys=np.arange(300)[::-1].copy(), length=1, descending=True)
     def test_virtual_processors_sort_keys_of_any_dtype(
-        self, run_on, folder, nprocs, keys, length, descending
+        self, check, nprocs, keys, length, descending
     ):
-        check(run_on("sim", nprocs), folder, keys, length, nprocs, descending=descending)
+        check(keys, length, nprocs, descending=descending)
 
     @pytest.mark.parametrize("backend", ["shm"])
     @FEW
     @given(keys=KEYS | FLOATS, length=st.integers(1, 40), descending=st.booleans())
     def test_real_processes_sort_keys_of_any_dtype(
-        self, run_on, folder, nprocs, backend, keys, length, descending
+        self, check, nprocs, backend, keys, length, descending
     ):
-        check(run_on(backend, nprocs), folder, keys, length, nprocs, descending=descending)
+        check(keys, length, nprocs, backend, descending=descending)
 
     @pytest.mark.parametrize("backend", ["shm", "sim"])
-    def test_fewer_keys_than_processes_are_sorted(self, run_on, folder, nprocs, backend):
+    def test_fewer_keys_than_processes_are_sorted(self, check, nprocs, backend):
         for size in range(4):
-            check(run_on(backend, nprocs), folder, np.arange(size)[::-1].copy(), 1, nprocs)
+            check(np.arange(size)[::-1].copy(), 1, nprocs, backend)
 
 
 @pytest.mark.parametrize("backend", ["shm", "sim"])
@@ -123,20 +111,20 @@ def test_blocks_of_whole_pages_are_sorted_with_and_without_the_page_cache(
         memory=external_sort.SHARES * 3 * 2 * keyfile.PAGE,
         direct=direct,
         descending=descending,
-        run=run_on(backend, 3),
+        run=partial(run_on, nprocs=3, backend=backend),
     )
     got = np.fromfile(tmp_path / "keys", np.int64)
     np.testing.assert_array_equal(got, np.sort(keys)[:: -1 if descending else 1])
 
 
-def test_records_are_sorted_field_by_field(run_on, folder):
+def test_records_are_sorted_field_by_field(check):
     keys = np.random.default_rng(2).integers(0, 4, (200, 2)).astype(np.int32)
     table = keys.view([("a", np.int32), ("b", np.int32)])[:, 0]
-    check(run_on("sim", 2), folder, table, 7, 2)
+    check(table, 7, 2)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13])
-def test_blocks_of_one_key_are_sorted_from_every_row_of_zeros_and_ones(run_on, folder, count):
+def test_blocks_of_one_key_are_sorted_from_every_row_of_zeros_and_ones(count):
     """By the 0-1 principle any blocks of one key then are."""
     for bits in range(2**count if count < 8 else 200):
         keys = np.array([bits >> place & 1 for place in range(count)], np.uint8)
@@ -155,34 +143,34 @@ def passes(reports, keys):
     return sum(report.read_bytes for report in reports) / keys.nbytes
 
 
-def test_keys_in_order_are_read_twice(run_on, folder):
+def test_keys_in_order_are_read_twice(check):
     keys = np.arange(3000.0)
-    reports = check(run_on("sim", 2), folder, keys, 20, 2)
+    reports = check(keys, 20, 2)
     assert passes(reports, keys) == 2
     assert sum(report.written_bytes for report in reports) == 2 * keys.nbytes
 
 
 @pytest.mark.lengthy
 @pytest.mark.parametrize("backend", ["shm", "sim"])
-def test_random_keys_are_read_about_twice_a_merge(run_on, folder, backend):
+def test_random_keys_are_read_about_twice_a_merge(check, backend):
     keys = np.random.default_rng(1).random(64 * 500)
-    reports = check(run_on(backend, 2), folder, keys, 500, 2)
+    reports = check(keys, 500, 2, backend)
     merges = 5  # of lists of 2 blocks to one of 64
     assert 1 + merges <= passes(reports, keys) <= 1 + 2 * merges
     assert reports[0].levels == 1 + sum(range(2, 7))
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-def test_no_keys_are_read_more_often_than_there_are_levels(run_on, folder, distribution):
+def test_no_keys_are_read_more_often_than_there_are_levels(check, distribution):
     keys = block_of(16 * 40, 0, 1, distribution=distribution)
-    reports = check(run_on("sim", 2), folder, keys, 40, 2)
+    reports = check(keys, 40, 2)
     assert reports[0].levels == 1 + 2 + 3 + 4
     assert passes(reports, keys) <= reports[0].levels_read <= reports[0].levels
 
 
-def test_a_file_that_fits_is_read_and_written_once(run_on, folder):
+def test_a_file_that_fits_is_read_and_written_once(check):
     keys = np.random.default_rng(1).random(1000)
-    reports = check(run_on("sim", 1), folder, keys, 1000, 1)
+    reports = check(keys, 1000, 1)
     assert passes(reports, keys) == 1
 
 
@@ -208,7 +196,9 @@ def test_sorting_and_merging_take_no_more_memory_than_that(run_on, tmp_path):
     memory = 4 << 20
     tracemalloc.start()
     try:
-        external_sort.sort_file(tmp_path / "keys.npy", memory=memory, run=run_on("sim", 1))
+        external_sort.sort_file(
+            tmp_path / "keys.npy", memory=memory, run=partial(run_on, nprocs=1, backend="sim")
+        )
         assert tracemalloc.get_traced_memory()[1] < memory  # the mapped buffers are not in it
     finally:
         tracemalloc.stop()
@@ -455,6 +445,7 @@ class TestCommandLine:
         done = run_python(
             *words,
             cwd=Path(external_sort.__file__).parents[2],
+            env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # else it cuts bytecode short
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
         )
         assert done.returncode == 1
