@@ -27,6 +27,7 @@ def test_the_docstring_of_a_program_has_what_its_page_says(name):
     assert text.lead.endswith(".")
     assert text.about
     assert {"Cost", "Teaches"} <= text.sections.keys()
+    assert " g + " in text.sections["Cost"]
     assert text.sections["Teaches"][:12].lower() == after(module.__doc__, "Teaches: ")
     assert "``" not in text.about + "".join(text.sections.values())
     assert re.fullmatch(

@@ -9,7 +9,6 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.apps.broadcast import broadcast
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.costs import METRICS
 from bsplib.recording.trace import read_trace
 
 ONESTAGE, TWOSTAGE = 3, 5
@@ -58,9 +57,6 @@ class Graph:
     def of(self, function):
         return self.graph.nodes[self.ids[function]]["cost"]
 
-    def through(self, caller, callee):
-        return self.graph.edges[self.ids[caller], self.ids[callee]]["cost"]
-
     def at(self, function, number):
         return self.graph.nodes[self.centres[function][number]]["cost"]
 
@@ -102,28 +98,6 @@ def test_the_second_superstep_of_two_stages_is_in_balance(graph):
     assert first.h.percentages() == (12, 7)
     assert second.h.percentages() == (100, 100)
     assert first.h.maximum == second.h.maximum == TWOSTAGE * 15 * (SIZE // 16) * 8
-
-
-def test_two_stages_move_less_than_one(graph):
-    one = graph.of("bcast_onestage").h.maximum / (2 * ONESTAGE)
-    two = graph.of("bcast_twostage").h.maximum / TWOSTAGE
-    assert two / one == pytest.approx(2 / 16)
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_the_parts_through_foo_and_bar_add_up_to_the_shared_function(graph, metric):
-    whole = graph.of("bcast_onestage")[metric]
-    parts = [graph.through(caller, "bcast_onestage")[metric] for caller in ("foo", "bar")]
-    exact = {"abs": 0, "rel": 0} if metric == "h" else {"rel": 1e-12}
-    for value in ("maximum", "average", "minimum"):
-        total = sum(getattr(part, value) for part in parts)
-        assert getattr(whole, value) == pytest.approx(total, **exact)
-    pies = [sum(slices) for slices in zip(*(part.pie for part in parts), strict=True)]
-    assert whole.pie == pytest.approx(tuple(pies), **exact)
-
-
-def test_the_supersteps_are_as_many_as_the_docstring_says(graph):
-    assert graph.of("main").count == 2 * ONESTAGE + 2 * TWOSTAGE
 
 
 # -- the command line ------------------------------------------------------------------------------

@@ -52,16 +52,12 @@ def assert_near(got, expected):
 
 
 @ALGORITHMS
+@pytest.mark.parametrize("backend", ["sim", "shm"])
 @pytest.mark.parametrize("nprocs", COUNTS)
 @pytest.mark.parametrize("power", [8, 9, 16])
-class TestAgainstNumpy:
-    def test_on_virtual_processors(self, algorithm, nprocs, power):
-        got = transform(algorithm, 2**power, nprocs, backend="sim", seed=power)
-        assert_near(got, common.reference(2**power, seed=power))
-
-    def test_on_real_processes(self, algorithm, nprocs, power, pools):
-        got = GATHER[algorithm](pools(nprocs).run(algorithm.main, 2**power, seed=power))
-        assert_near(got, common.reference(2**power, seed=power))
+def test_a_transform_is_that_of_numpy(algorithm, backend, nprocs, power, run_on):
+    parts = run_on(algorithm.main, 2**power, nprocs=nprocs, backend=backend, seed=power)
+    assert_near(GATHER[algorithm](parts), common.reference(2**power, seed=power))
 
 
 @REPLICATED
@@ -74,14 +70,10 @@ def test_there_may_be_fewer_values_than_processes(algorithm, nprocs, power):
 @REPLICATED
 @pytest.mark.parametrize("nprocs", OTHER_COUNTS)
 @pytest.mark.parametrize("backend", ["sim", "shm"])
-def test_the_number_of_processes_need_not_be_a_power_of_two(algorithm, nprocs, backend, pools):
-    run = pools(nprocs).run if backend == "shm" else None
+def test_the_number_of_processes_need_not_be_a_power_of_two(algorithm, nprocs, backend, run_on):
     for size in (1, 2, 64, 4096):
-        if run is None:
-            got = transform(algorithm, size, nprocs, backend="sim")
-        else:
-            got = GATHER[algorithm](run(algorithm.main, size))
-        assert_near(got, common.reference(size))
+        parts = run_on(algorithm.main, size, nprocs=nprocs, backend=backend)
+        assert_near(GATHER[algorithm](parts), common.reference(size))
 
 
 @REPLICATED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hypothesis.extra.numpy as npst
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
@@ -102,6 +103,22 @@ def test_every_distribution_is_sorted(run_on, backend, nprocs, sort, distributio
 def test_python_objects_are_sorted(run_on, sort, backend, nprocs):
     keys = np.array([10**30, -5, 3, 10**30 - 1, 3, 0, 77, *range(20)], object)
     check(run_on, keys, sort, nprocs, backend)
+
+
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+@pytest.mark.parametrize(
+    ("module", "more", "balance"),
+    [
+        (sample_sort, ["--oversampling", "theory"], "1.0"),
+        (psrs, [], "1."),
+        (bitonic_sort, [], "1.002"),
+    ],
+)
+def test_the_command_reports_how_even_the_sorted_keys_are(backend, module, more, balance):
+    line = ["--size", "1000", "--nprocs", "3", "--backend", backend, *more]
+    result = CliRunner().invoke(module.command, line)
+    assert result.exit_code == 0, result.output
+    assert f"3 processes sorted 1000 keys; the most on one are {balance}" in result.output
 
 
 # -- records --------------------------------------------------------------------------------

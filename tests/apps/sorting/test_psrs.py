@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsplib
 from bsplib.apps.sorting import psrs
 from bsplib.apps.sorting.keycheck import balance
-from bsplib.apps.sorting.keys import DISTRIBUTIONS, all_keys
+from bsplib.apps.sorting.keys import DISTRIBUTIONS
 from bsplib.apps.sorting.oversampling import regular_distance
 from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
@@ -70,18 +69,3 @@ def test_there_are_four_supersteps_and_h_is_what_the_cost_table_says(tmp_path, b
     assert samples == p * (p - 1) * (d + 8)
     assert pivots == (p - 1) ** 2 * (d + 8)
     assert parts <= 2 * m * c
-
-
-def test_fewer_keys_than_processes_are_sorted():
-    for size in range(5):
-        blocks = run_sort(size, 7)
-        np.testing.assert_array_equal(np.concatenate(blocks), np.sort(all_keys(size, 1)))
-
-
-class TestCommandLine:
-    @pytest.mark.parametrize("backend", ["shm", "sim"])
-    def test_sorted_keys_are_reported_with_their_balance(self, backend):
-        line = ["--size", "1000", "--nprocs", "3", "--backend", backend]
-        result = CliRunner().invoke(psrs.command, line)
-        assert result.exit_code == 0, result.output
-        assert "3 processes sorted 1000 keys; the most on one are 1." in result.output

@@ -162,13 +162,6 @@ class TestWrongMethod:
 
 
 class TestCommandLine:
-    @pytest.mark.parametrize("backend", ["shm", "sim"])
-    def test_sorted_keys_are_reported_with_their_balance(self, backend):
-        line = ["--size", "1000", "--nprocs", "3", "--backend", backend, "--oversampling", "theory"]
-        result = CliRunner().invoke(sample_sort.command, line)
-        assert result.exit_code == 0, result.output
-        assert "3 processes sorted 1000 keys; the most on one are 1.0" in result.output
-
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_every_dtype_can_be_made(self, dtype):
         line = ["--size", "500", "--nprocs", "2", "--backend", "sim", "--dtype", dtype]

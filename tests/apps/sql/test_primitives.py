@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 import math
 import random
+from collections.abc import Callable
 from functools import partial
 from itertools import product
+from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -14,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import bsplib
 from bsplib.apps.sql.equi_join import equi_join, sorted_join
 from bsplib.apps.sql.exchange import rebalance
 from bsplib.apps.sql.files import scan, to_arrow
@@ -27,7 +28,6 @@ from tests.drawn import examples
 
 COUNTS = (1, 3, 7)
 MANY = examples(6)
-FEW = examples(1)
 ONE, ALL = SampleSort(2, "one"), SampleSort(2, "bitonic")
 
 # -- tables --------------------------------------------------------------------------------------
@@ -97,15 +97,6 @@ def spmd(bsp, program, block, *given):
     return to_arrow(result)
 
 
-def run(program, *given, nprocs, pools=None, block=2):
-    """The rows of all processes, those of process 0 first."""
-    if pools is None:
-        parts = bsplib.run(spmd, program, block, *given, nprocs=nprocs, backend="sim")
-    else:
-        parts = pools(nprocs).run(spmd, program, block, *given)
-    return pa.concat_tables(parts)
-
-
 @pytest.fixture(scope="module")
 def query():
     """What DuckDB makes of tables a, b; in one thread, so that processes can be forked."""
@@ -148,17 +139,23 @@ def assert_same_rows(got, expected):
 # -- what is checked -----------------------------------------------------------------------------
 
 
-class Case:
+class Case(NamedTuple):
     """A program and the SQL that says what it is to give."""
 
-    def __init__(self, program, sql, *, kinds=("ikxds",)):
-        self.program = program
-        self.sql = sql
-        self.kinds = kinds
+    program: Callable
+    sql: str
+    kinds: tuple[str, ...] = ("ikxds",)
 
-    def check(self, query, *given, **place):
-        got = run(self.program, *given, **place)
-        assert_same_rows(got, query(self.sql, *given))
+
+@pytest.fixture(scope="module")
+def check(run_on, query):
+    """Checks what a case gives of some tables, block by block."""
+
+    def check(case, *given, block=2, **place):
+        parts = run_on(spmd, case.program, block, *given, **place)
+        assert_same_rows(pa.concat_tables(parts), query(case.sql, *given))
+
+    return check
 
 
 def grouped(name, sort=None):
@@ -227,30 +224,20 @@ PLACES = [
 
 @pytest.mark.parametrize(("nprocs", "backend"), PLACES)
 @pytest.mark.parametrize("name", CASES)
-def test_skewed_rows_give_what_duckdb_gives(name, nprocs, backend, pools, query):
+def test_skewed_rows_give_what_duckdb_gives(name, nprocs, backend, check):
     case = CASES[name]
     table = skewed().append_column("y", skewed()["x"])
     given = [table.select(list(kinds)) for kinds in case.kinds]
     given[1:] = [table.slice(0, 30) for table in given[1:]]
-    case.check(query, *given, nprocs=nprocs, pools=pools if backend == "shm" else None)
+    check(case, *given, nprocs=nprocs, backend=backend)
 
 
+@pytest.mark.parametrize("backend", ["sim", "shm"])
 @pytest.mark.parametrize("name", CASES)
 @MANY
 @given(data=st.data())
-def test_virtual_processors_give_what_duckdb_gives(name, data, query):
+def test_any_rows_give_what_duckdb_gives(name, backend, data, check):
     case = CASES[name]
     given = [data.draw(tables(kinds)) for kinds in case.kinds]
-    case.check(
-        query, *given, nprocs=data.draw(st.sampled_from(COUNTS)), block=data.draw(st.integers(1, 9))
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-@FEW
-@given(data=st.data())
-def test_real_processes_give_what_duckdb_gives(name, data, pools, query):
-    case = CASES[name]
-    given = [data.draw(tables(kinds)) for kinds in case.kinds]
-    case.check(query, *given, nprocs=data.draw(st.sampled_from(COUNTS)), pools=pools)
+    nprocs, block = data.draw(st.sampled_from(COUNTS)), data.draw(st.integers(1, 9))
+    check(case, *given, nprocs=nprocs, backend=backend, block=block)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import bsplib
 from bsplib.apps.sql.files import to_arrow
 from bsplib.apps.sql.generate import Generator
 from bsplib.apps.sql.plan import PLANS, STAGES
@@ -23,15 +22,17 @@ from tests.recordings import record_run
 
 COUNTS = (1, 2, 7)
 SOME = examples(12)
-FEW = examples(2)
 
 
-def evaluate(source, nprocs, pools=None, **how):
-    if pools is None:
-        answers = bsplib.run(main, source, nprocs=nprocs, backend="sim", **how)
-    else:
-        answers = pools(nprocs).run(main, source, **how)
-    return {name: pa.concat_tables([a.tables[name] for a in answers]) for name in SQL}
+@pytest.fixture(scope="module")
+def evaluate(run_on):
+    """Evaluates the queries; returns their relations by name."""
+
+    def evaluate(source, nprocs, backend="sim", **how):
+        answers = run_on(main, source, nprocs=nprocs, backend=backend, **how)
+        return {name: pa.concat_tables([a.tables[name] for a in answers]) for name in SQL}
+
+    return evaluate
 
 
 def assert_alike(got, expected):
@@ -57,12 +58,11 @@ def expected(tables):
 @pytest.mark.parametrize("backend", ["sim", "shm"])
 @pytest.mark.parametrize("nprocs", COUNTS)
 @pytest.mark.parametrize("stage", PLANS)
-def test_every_stage_gives_what_duckdb_gives(stage, nprocs, backend, pools, expected):
-    place = pools if backend == "shm" else None
-    assert_alike(evaluate(GENERATED, nprocs, place, stage=stage, block=64), expected)
+def test_every_stage_gives_what_duckdb_gives(stage, nprocs, backend, evaluate, expected):
+    assert_alike(evaluate(GENERATED, nprocs, backend, stage=stage, block=64), expected)
 
 
-def test_the_rows_do_not_depend_on_who_makes_them(tables, expected):
+def test_the_rows_do_not_depend_on_who_makes_them(tables, evaluate, expected):
     assert_alike(evaluate(tables, 3, block=100), expected)
 
 
@@ -117,16 +117,16 @@ def relations(draw):
     }
 
 
+@pytest.mark.parametrize("backend", ["sim", pytest.param("shm", marks=pytest.mark.slow)])
 @SOME
-@given(relations(), st.sampled_from(COUNTS), st.sampled_from(list(PLANS)), st.integers(1, 9))
-def test_any_relations_give_what_duckdb_gives_on_virtual_processors(tables, nprocs, stage, block):
-    assert_alike(evaluate(tables, nprocs, stage=stage, block=block), reference(tables))
-
-
-@FEW
-@given(tables=relations(), nprocs=st.sampled_from(COUNTS), stage=st.sampled_from(list(PLANS)))
-def test_any_relations_give_what_duckdb_gives_in_real_processes(tables, nprocs, stage, pools):
-    assert_alike(evaluate(tables, nprocs, pools, stage=stage, block=3), reference(tables))
+@given(
+    tables=relations(),
+    nprocs=st.sampled_from(COUNTS),
+    stage=st.sampled_from(list(PLANS)),
+    block=st.integers(1, 9),
+)
+def test_any_relations_give_what_duckdb_gives(tables, nprocs, backend, stage, block, evaluate):
+    assert_alike(evaluate(tables, nprocs, backend, stage=stage, block=block), reference(tables))
 
 
 # -- costs ---------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_the_profile_shows_the_functions_of_the_paper(tmp_path, stage):
 
 
 @pytest.mark.parametrize("stage", ["original", "bitonic", "owner"])
-def test_other_columns_of_a_file_are_no_part_of_the_results(stage):
+def test_other_columns_of_a_file_are_no_part_of_the_results(stage, evaluate):
     """Stages sort whole rows, also with columns whose names the queries use for others."""
     tables = {name: to_arrow(GENERATED.relation(name)) for name in INPUTS}
     more = {name: table.append_column("note", table.column(0)) for name, table in tables.items()}
