@@ -127,7 +127,8 @@ def set_tagsize(bsp: GroupState, size: int) -> int | None:
 def decode(bsp: GroupState, message: Message) -> tuple[int, Any, Any]:
     """Return a message as a program reads it."""
     source, head, content = message
-    payload = _decode(bsp, head, content, keep=bsp._port.keep)
+    port = bsp._port
+    payload = messages.decode(head, content, port.fetch, bsp._engine, keep=port.keep)
     return source, messages.decode_tag(head), payload
 
 

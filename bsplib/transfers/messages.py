@@ -10,7 +10,6 @@ from __future__ import annotations
 import marshal
 import pickle
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -96,12 +95,14 @@ def _encode_pickle(payload: Any, stage: Stage, to: int, engine: Engine) -> tuple
 
 def _joined(parts: Sequence[bytes | memoryview], stage: Stage, to: int) -> Payload:
     """Copy parts, one behind the other, into a payload for a process."""
-    stops = [*accumulate(map(len, parts))]
-    if stops[-1] <= INLINE:
+    nbytes = sum(map(len, parts))
+    if nbytes <= INLINE:
         return b"".join(parts)
-    handle, memory = stage(stops[-1], to)
-    for part, stop in zip(parts, stops, strict=True):
-        memory[stop - len(part) : stop] = np.frombuffer(part, np.uint8)
+    handle, memory = stage(nbytes, to)
+    at = 0
+    for part in parts:
+        memory[at : at + len(part)] = np.frombuffer(part, np.uint8)
+        at += len(part)
     return handle
 
 
@@ -180,11 +181,12 @@ def decode(
 
 def _decode_pickle(data: memoryview, sizes: tuple[int, ...], engine: Engine) -> Any:
     """Return the object of a pickle whose buffers follow it."""
-    pickled, *parts = (
-        data[stop - size : stop] for size, stop in zip(sizes, accumulate(sizes), strict=True)
-    )
-    # Arrays inside use these buffers, and the program may write into them.
-    return engine.loads(pickled, [bytearray(part) for part in parts])
+    at, buffers = sizes[0], []
+    for size in sizes[1:]:
+        # An array inside uses this buffer, and the program may write into it.
+        buffers.append(bytearray(data[at : at + size]))
+        at += size
+    return engine.loads(data[: sizes[0]], buffers)
 
 
 def _array(
