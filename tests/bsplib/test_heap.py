@@ -42,14 +42,6 @@ def heap(memory):
     return Heap(memory, [(START, STOP)])
 
 
-def test_only_memory_that_was_never_given_out_is_known_to_be_zero(heap):
-    first, zero = heap.allocate(100)
-    assert zero
-    heap.release(first)
-    assert heap.allocate(100) == (first, False)
-    assert heap.allocate(100)[1]
-
-
 def test_no_more_is_reserved_than_is_used_and_a_step(memory, heap):
     for _ in range(100):
         start, _ = heap.allocate(50_000)

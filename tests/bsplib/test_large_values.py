@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import bsplib
 
@@ -65,23 +64,6 @@ def test_large_messages_keep_their_order_and_are_the_receivers_own(bsp):
             payload, values(left(bsp), round_, number, sizes_of(round_)[number]) + 0.5
         )
     ] == []
-
-
-@pytest.mark.parametrize("take", ["move", "hpmove"])
-def test_large_messages_of_every_form_are_taken_one_by_one(bsp, take):
-    forms = [np.arange(12_000.0).reshape(3, 4000), bytes(range(256)) * 300, {"a": [1, 2]}]
-    right_ones = 0
-    for _ in range(ROUNDS):
-        for form in forms:
-            bsp.send(right(bsp), form)
-        bsp.sync()
-        for form in forms:
-            got = bsp.move() if take == "move" else bsp.hpmove()[1]
-            if isinstance(form, np.ndarray):
-                right_ones += np.array_equal(got, form) and got.shape == form.shape
-            else:
-                right_ones += (bytes(got) if isinstance(form, bytes) else got) == form
-    assert right_ones == 3 * ROUNDS
 
 
 def test_large_transfers_beside_one_to_a_place_with_gaps(run, nprocs):

@@ -27,7 +27,7 @@ from bsplib.machine.parameters import load_machine
 from bsplib.profiler.lines import lines_of
 from bsplib.profiler.loss_lines import stretch_of
 from bsplib.profiler.report import print_report
-from bsplib.recording.records import Doing, Frame
+from bsplib.recording.records import Frame
 from bsplib.recording.trace import read_trace
 from tests.recordings import record_run
 
@@ -323,19 +323,6 @@ def test_a_deep_stack_keeps_its_innermost_calls(sampled):
 
 @pytest.mark.lengthy
 @needs_sampler
-def test_samples_during_a_sync_are_waiting(sampled):
-    def waits(bsp):
-        if bsp.pid:
-            spend(0.1)
-        bsp.sync()
-
-    _, run = sampled(waits)
-    doing = run.samples[run.samples["pid"] == 0]["doing"]
-    assert (doing == Doing.WAITING).sum() > len(doing) // 2
-
-
-@pytest.mark.lengthy
-@needs_sampler
 def test_a_function_that_has_returned_before_it_was_seen_has_its_line(sampled):
     _, run = sampled(calls_helper)
     line = max(lines_of(run), key=lambda line: line.own.computing + line.own.no_core)
@@ -408,11 +395,6 @@ def reason(path, **options):
     run = record_run(path, computes, nprocs=1, **options)
     assert run.samples is None
     return run.measured["lines"]
-
-
-@pytest.mark.lengthy
-def test_lines_are_switched_off_by_an_argument(tmp_path):
-    assert "switched off" in reason(tmp_path / "trace.bsp", lines=False)
 
 
 @pytest.mark.lengthy

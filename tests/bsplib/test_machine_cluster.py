@@ -72,11 +72,6 @@ def test_the_template_takes_no_other_option(options, words, tmp_path, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
-def test_a_cluster_can_be_written_and_read_again(write):
-    machine = cluster(relative_speed=2.0)
-    assert load_machine(write(machine.text())) == machine
-
-
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

@@ -248,17 +248,6 @@ def test_a_tag_size_missing_on_one_process_is_a_mismatch(run):
 # -- errors -----------------------------------------------------------------------------------
 
 
-@pytest.mark.procs(1, 2, 4)
-@pytest.mark.parametrize("which", ["-1", "last + 1"])
-def test_a_message_to_no_process_of_the_group_is_an_error(run, nprocs, which):
-    pid = -1 if which == "-1" else nprocs
-
-    with pytest.raises(
-        bsplib.ProcessRangeError, match=rf"^send: there is no process {pid} among {nprocs} \(0 to"
-    ):
-        run(lambda bsp: bsp.send(pid, 1))
-
-
 @pytest.mark.procs(2)
 @pytest.mark.parametrize(
     ("make", "words"),

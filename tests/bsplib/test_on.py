@@ -123,14 +123,6 @@ def test_a_wrong_use_is_an_error(run, use, kind, words):
         run(main)
 
 
-@pytest.mark.procs(2)
-@pytest.mark.raises(bsplib.BoundsError, match=r"put: values of shape \(3,\) do not fit")
-def test_a_put_of_another_shape_is_an_error(bsp):
-    x = bsp.zeros(4)
-    bsp.sync()
-    bsp.on(1, x)[1:3] = [1, 2, 3]
-
-
 @pytest.mark.procs(1, 3)
 @pytest.mark.raises(bsplib.PlaceError, match="known after the next sync only")
 def test_a_get_needs_the_shape_there_which_is_known_after_a_sync(bsp):

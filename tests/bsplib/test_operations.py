@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bsplib import ShapeError, UsageError
+from bsplib import ShapeError
 
 pytestmark = pytest.mark.procs(1, 3)
 
@@ -107,19 +107,6 @@ def test_other_values_are_combined_as_before(run):
 @pytest.mark.raises(ShapeError, match=r"allreduce: the shapes of x differ: .*\(2,\)")
 def test_a_number_and_an_array_are_of_different_shapes(bsp):
     bsp.allreduce(np.ones(2) if bsp.pid == 1 else 1)
-
-
-def test_an_unknown_name_of_an_operation_is_an_error(run):
-    with pytest.raises(UsageError, match="reduce: op is 'mean'; names are sum, prod, min, max"):
-        run(lambda bsp: bsp.reduce(1, "mean"))
-
-
-def test_words_are_combined_by_a_named_operation(bsp):
-    x = bsp.zeros(2)
-    bsp.put_at(0, [1, 1], [1.0, 2.0], x, op="sum")
-    bsp.sync()
-    if bsp.pid == 0:
-        assert x.tolist() == [0, 3 * bsp.nprocs]
 
 
 @pytest.mark.procs(2)

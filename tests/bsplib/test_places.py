@@ -36,70 +36,6 @@ def matrix():
 # -- a view ---------------------------------------------------------------------------------
 
 
-@pytest.mark.procs(1, 2, 3)
-@pytest.mark.parametrize("index", VIEWS.values(), ids=VIEWS)
-def test_a_put_into_a_view_assigns_the_same_indices_there(run, index):
-    values = -1 - np.arange(matrix()[index].size).reshape(matrix()[index].shape)
-
-    def main(bsp):
-        x = bsp.array(matrix())
-        bsp.put(right(bsp), values, x[index])
-        bsp.sync()
-        return x.tolist()
-
-    expected = matrix()
-    expected[index] = values
-    assert all(result == expected.tolist() for result in run(main))
-
-
-@pytest.mark.procs(1, 2, 3)
-@pytest.mark.parametrize("index", VIEWS.values(), ids=VIEWS)
-def test_a_get_of_a_view_reads_the_same_indices_there(bsp, index):
-    x = bsp.array(matrix() + 100 * bsp.pid)
-    got = bsp.get(right(bsp), x[index])
-    bsp.sync()
-    assert (got == matrix()[index] + 100 * right(bsp)).all()
-    assert got.shape == matrix()[index].shape
-
-
-@pytest.mark.procs(2)
-@pytest.mark.parametrize("axes", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)], ids=str)
-def test_a_transposed_view_names_the_elements_it_shows(run, axes):
-    cube = np.arange(24).reshape(2, 3, 4)
-    index = np.s_[:, ::-1, 1:3]
-    values = -1 - np.arange(12).reshape(cube[index].transpose(axes).shape)
-
-    def main(bsp):
-        x = bsp.array(cube)
-        y = bsp.array(cube)
-        bsp.put(right(bsp), values, x[index].transpose(axes))
-        got = bsp.get(right(bsp), y[index].transpose(axes))
-        bsp.sync()
-        return x.tolist(), got.tolist()
-
-    expected = cube.copy()
-    expected[index].transpose(axes)[...] = values
-    assert all(
-        result == (expected.tolist(), cube[index].transpose(axes).tolist()) for result in run(main)
-    )
-
-
-@pytest.mark.procs(1, 2, 4)
-@pytest.mark.parametrize("gaps", [False, True])
-def test_a_view_with_gaps_is_put_again_from_other_strides_into_other_strides(bsp, gaps):
-    """The second put of an array takes the quick way."""
-    x = np.zeros(16, int)[::2] if gaps and bsp.pid == 0 else np.zeros(8, int)
-    bsp.push_reg(x)
-    bsp.sync()
-    for values in (np.arange(1, 5), np.arange(8)[::-2]):
-        if bsp.pid == bsp.nprocs - 1:
-            bsp.put(0, values, x[::2])
-            bsp.put(0, 9, x[1:2])
-        bsp.sync()
-    if bsp.pid == 0:
-        assert x.tolist() == [7, 9, 5, 0, 3, 0, 1, 0]
-
-
 @pytest.mark.procs(least=2)
 def test_a_view_of_a_new_array_of_another_shape_is_told_apart_at_the_sync(bsp):
     x = bsp.zeros((3, 4 + bsp.pid), int)  # its shape there is not known yet
@@ -226,15 +162,6 @@ def test_a_get_at_an_offset_is_as_long_as_its_destination(bsp):
     assert got.tolist() == [[5, 6], [7, 8]]
 
 
-def test_an_array_without_elements_here_may_have_some_there(bsp):
-    alpha = bsp.zeros(bsp.nprocs if bsp.pid == 0 else 0)
-    bsp.put(0, bsp.pid + 0.5, alpha, offset=bsp.pid)
-    bsp.sync()
-    got = bsp.get(0, alpha, np.zeros(1), offset=bsp.pid)
-    bsp.sync()
-    assert float(got[0]) == bsp.pid + 0.5
-
-
 @pytest.mark.parametrize("primitive", ["put", "get"])
 @pytest.mark.parametrize(
     ("offset", "count", "lacking"), [(7, 1, 1), (8, 1, 1), (6, 2, 1), (93, 8, 8), (0, 8, 1)]
@@ -259,39 +186,6 @@ def test_an_offset_beyond_the_array_is_an_error_with_numbers(
     ) as raised:
         run(main)
     assert isinstance(raised.value, IndexError)
-
-
-@pytest.mark.procs(2)
-@pytest.mark.parametrize("primitive", ["put", "get"])
-@pytest.mark.raises(
-    bsplib.BoundsError, match=lambda primitive: rf"^{primitive}: offset -1 is negative"
-)
-def test_a_negative_offset_is_out_of_bounds(bsp, primitive):
-    x = bsp.zeros(3)
-    if primitive == "put":
-        bsp.put(0, 1, x, offset=-1)
-    else:
-        bsp.get(0, x, np.zeros(1), offset=-1)
-
-
-@pytest.mark.procs(2)
-@pytest.mark.parametrize("offset", [1.5, "1", [1]])
-def test_an_offset_is_an_integer(run, offset):
-    with pytest.raises(TypeError, match=r"put: .*offset"):
-        run(lambda bsp: bsp.put(0, 1, bsp.zeros(3), offset=offset))
-
-
-@pytest.mark.procs(2)
-@pytest.mark.parametrize("primitive", ["put", "get"])
-@pytest.mark.raises(
-    bsplib.PlaceError, match=lambda primitive: rf"^{primitive}: give offset=1 or at=, not both"
-)
-def test_an_offset_together_with_an_index_is_an_error(bsp, primitive):
-    x = bsp.zeros(3)
-    if primitive == "put":
-        bsp.put(0, 1, x, offset=1, at=np.s_[1])
-    else:
-        bsp.get(0, x, np.zeros(1), offset=1, at=np.s_[1])
 
 
 # -- an index there ------------------------------------------------------------------------
@@ -411,16 +305,6 @@ def test_a_destination_of_another_shape_than_an_index_selects_is_an_error(bsp):
     x = bsp.zeros((3, 2))
     bsp.sync()
     bsp.get(0, x, np.zeros(3), at=np.s_[1])
-
-
-@pytest.mark.procs(least=2)
-@pytest.mark.raises(
-    bsplib.BoundsError, match=r"^put: at= does not index 'x' of shape \(3,\) on process 0"
-)
-def test_an_index_into_a_new_array_is_checked_at_the_sync(bsp):
-    x = bsp.zeros(3 if bsp.pid == 0 else 9)
-    bsp.put(0, 1, x, at=3)
-    bsp.sync()
 
 
 # -- kinds of elements -----------------------------------------------------------------------

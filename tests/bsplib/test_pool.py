@@ -104,29 +104,6 @@ def test_lambdas_closures_and_changed_closures_travel_to_a_pool(pool):
     assert pool.run(lambda bsp: -offset) == [-20] * 3
 
 
-def test_arrays_of_a_later_run_are_zeros_again(pool):
-    def main(bsp, size):
-        x = bsp.zeros(size)
-        y = bsp.zeros((2, 5), np.int8)
-        clean = not x.any() and not y.any()
-        bsp.put((bsp.pid + 1) % bsp.nprocs, np.full(size, 7.0), x)
-        y[:] = -1
-        bsp.sync()
-        return clean and bool((x == 7).all())
-
-    for size in (10, 30_000, 5, 100_000, 100_000):
-        assert pool.run(main, size) == [True] * 3
-
-
-def test_a_tag_size_ends_with_its_run(pool):
-    def sets(bsp):
-        bsp.set_tagsize(4)
-        bsp.sync()
-
-    pool.run(sets)
-    assert pool.run(lambda bsp: bsp.set_tagsize(1)) == [None] * 3
-
-
 def test_globals_of_modules_stay_between_runs():
     def count(bsp):
         import colorsys  # noqa: PLC0415  # any module of the process

@@ -36,17 +36,6 @@ def some_supersteps(bsp, number):
 # -- groups and ports --------------------------------------------------------------------------
 
 
-def test_the_supersteps_of_each_run_are_counted_from_0(pool):
-    def main(bsp):
-        bsp.sync()
-        bsp.send(bsp.nprocs, 1)
-
-    pool.run(some_supersteps, 7)
-    pool.run(some_supersteps, 2)
-    with pytest.raises(bsplib.ProcessRangeError, match=r"\[process 0, superstep 1, "):
-        pool.run(main)
-
-
 @pytest.mark.parametrize("with_oblsync", [False, True])
 def test_a_death_in_a_later_run_names_the_superstep_of_that_run(pool, with_oblsync):
     """After an oblsync, the next run of the pool has a new root group."""
@@ -119,25 +108,6 @@ def test_a_later_run_sees_no_transfer_that_the_last_superstep_of_a_run_has_left(
     for size in (1, 1000, 100_000):
         pool.run(leaves, size)
         assert pool.run(looks, size) == [((0, 0), (0, 0), 0.0)] * 3
-
-
-def test_transfers_that_are_pending_at_the_end_are_an_error_in_every_run(pool):
-    def works(bsp):
-        x = bsp.zeros(3)
-        bsp.sync()
-        bsp.put((bsp.pid + 1) % 3, [1, 2, 3], x)
-        bsp.sync()
-        return x.tolist()
-
-    def forgets(bsp):
-        x = bsp.zeros(3)
-        bsp.sync()
-        bsp.get(0, x)
-
-    for _ in range(2):
-        assert pool.run(works) == [[1, 2, 3]] * 3
-        with pytest.raises(bsplib.PendingTransferError, match="1 get"):
-            pool.run(forgets)
 
 
 def test_random_streams_differ_from_run_to_run_and_follow_the_seed_of_the_caller(pool):

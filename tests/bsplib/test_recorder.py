@@ -80,23 +80,6 @@ def traffic(run, pid, superstep, group=0):
 # -- times --------------------------------------------------------------------------------------
 
 
-def test_the_times_of_a_record_are_in_order(record):
-    rows = record(busy).records
-    assert (rows["start"] >= 0).all()
-    assert (rows["start"] <= rows["arrive"]).all()
-    assert (rows["arrive"] <= rows["released"]).all()
-    assert (rows["released"] <= rows["end"]).all()
-    assert (rows["comm_calls"] >= 0).all()
-    assert (rows["comm_calls"] + rows["sub"] <= rows["arrive"] - rows["start"]).all()
-
-
-def test_a_superstep_begins_where_the_one_before_ended(record, nprocs):
-    run = record(busy)
-    for pid in range(nprocs):
-        mine = of(run, pid)
-        assert (mine["start"][1:] >= mine["end"][:-1]).all()
-
-
 def test_a_global_sync_releases_all_at_the_latest_arrival(record, nprocs):
     run = record(busy)
     rows = run.records
@@ -432,14 +415,6 @@ def test_partners_in_a_sub_group_are_numbered_as_in_the_run(record, nprocs):
 # -- the run and its file ----------------------------------------------------------------------
 
 
-@pytest.mark.procs(1, 3)
-def test_nothing_but_the_file_is_left(run, tmp_path):
-    run(busy, profile=tmp_path / "file.bsp")
-    with pytest.raises(KeyError):
-        run(lambda bsp: {}["missing"], profile=tmp_path / "other.bsp")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file.bsp", "other.bsp"]
-
-
 @pytest.mark.procs(2)
 def test_runs_of_several_threads_are_all_in_one_trace(tmp_path):
     def main(bsp, number):
@@ -474,23 +449,6 @@ def test_the_run_of_a_forked_process_is_added_and_not_lost(tmp_path):
     path, forks = tmp_path / "runs.bsp", [True]
     bsplib.run(main, nprocs=1, backend="sim", profile=path)
     assert [run.nprocs for run in read_trace(path).runs] == [2, 1]
-
-
-def test_runs_of_one_program_are_numbered_in_one_trace(run, tmp_path):
-    path = tmp_path / "file.bsp"
-    run(busy, profile=path)
-    run(quiet, profile=str(path))
-    with pytest.raises(ZeroDivisionError):
-        run(lambda bsp: 1 // 0, profile=path)
-    run(busy, profile=path)
-    runs = read_trace(path).runs
-    assert [one.meta["main"].rpartition(".")[2] for one in runs] == [
-        "busy",
-        "quiet",
-        "<lambda>",
-        "busy",
-    ]
-    assert [one.complete for one in runs] == [True, True, False, True]
 
 
 @pytest.mark.procs(2)
@@ -553,16 +511,6 @@ def test_the_digest_of_each_source_file_of_the_stacks_is_recorded(record, module
 @pytest.mark.procs(3)
 def test_a_source_file_that_is_edited_during_the_run_has_no_digest(record, module):
     assert record(module.edit).sources == {}
-
-
-@pytest.mark.procs(1)
-def test_a_folder_that_is_not_there_is_an_error_before_anything_runs(run, tmp_path):
-    def main(bsp):
-        (tmp_path / "ran").touch()
-
-    with pytest.raises(bsplib.UsageError, match=r"profile: there is no folder .*missing"):
-        run(main, profile=tmp_path / "missing" / "file.bsp")
-    assert list(tmp_path.iterdir()) == []
 
 
 # -- runs that break off -----------------------------------------------------------------------

@@ -162,19 +162,6 @@ def test_functions_typed_in_travel_from_a_session_with_threads(execute):
     assert (done.stdout, done.stderr) == ("[5, 0]\n[0, 1, 2]\n", "")
 
 
-@pytest.mark.procs(2)
-def test_each_process_computes_with_one_blas_thread(run, monkeypatch):
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        monkeypatch.delenv(name, raising=False)
-
-    def main(bsp):
-        from threadpoolctl import threadpool_info  # noqa: PLC0415  # asked in the process
-
-        return {pool["num_threads"] for pool in threadpool_info()}  # of each BLAS there is
-
-    assert run(main) == [{1}, {1}]
-
-
 def test_the_caller_gets_its_blas_threads_back_after_runs_that_overlap(monkeypatch):
     from threadpoolctl import threadpool_info, threadpool_limits  # noqa: PLC0415
 

@@ -18,11 +18,6 @@ def test_results_come_by_pid(run, nprocs):
     ]
 
 
-def test_a_superstep_without_transfers_can_be_ended(bsp):
-    for _ in range(100):
-        bsp.sync()
-
-
 def test_time_counts_the_seconds_since_the_run_began_and_does_not_go_back(bsp):
     times = [bsp.time()]
     for _ in range(20):
@@ -80,43 +75,12 @@ def test_a_process_that_returns_while_others_sync_is_a_mismatch_that_names_both(
 
 @pytest.mark.procs(2, 3)
 @pytest.mark.timeout(30)
-@pytest.mark.parametrize("first", [0, 1])
-def test_sync_and_oblsync_in_another_order_are_a_mismatch(run, first):
-    def main(bsp):
-        if bsp.pid == first:
-            bsp.sync()
-            bsp.oblsync(0)
-        else:
-            bsp.oblsync(0)
-            bsp.sync()
-
-    for _ in range(5):
-        with pytest.raises(bsplib.SyncMismatchError, match=r"sync"):
-            run(main)
-
-
-@pytest.mark.procs(2, 3)
-@pytest.mark.timeout(30)
-def test_an_oblsync_between_syncs_on_one_process_only_is_a_mismatch(run):
-    def main(bsp):
-        bsp.sync()
-        if bsp.pid == 0:
-            bsp.oblsync(0)
-        for _ in range(3):
-            bsp.sync()
-
-    for _ in range(5):
-        with pytest.raises(bsplib.SyncMismatchError, match=r"sync"):
-            run(main)
-
-
-@pytest.mark.procs(least=2)
-@pytest.mark.timeout(30)
 @pytest.mark.raises(bsplib.SyncMismatchError, match=r"sync")
-def test_an_oblsync_that_waits_for_a_process_at_a_sync_is_a_mismatch(bsp):
+def test_an_oblsync_between_syncs_on_one_process_only_is_a_mismatch(bsp):
+    bsp.sync()
     if bsp.pid == 0:
-        bsp.oblsync(1)
-    else:
+        bsp.oblsync(0)
+    for _ in range(3):
         bsp.sync()
 
 
@@ -141,25 +105,8 @@ def test_run_refuses_a_number_of_processes_that_cannot_be(backend, which):
     assert isinstance(raised.value, IndexError)
 
 
-def test_run_refuses_a_backend_that_is_not_there():
-    with pytest.raises(
-        bsplib.UsageError, match=r"there is no backend 'carrier pigeon'; choose one of shm\b"
-    ):
-        bsplib.run(lambda bsp: None, backend="carrier pigeon")
-
-
 def test_run_takes_a_numpy_number_of_processes(backend):
     assert len(bsplib.run(lambda bsp: None, nprocs=np.int64(2), backend=backend)) == 2
-
-
-@pytest.mark.slow
-@pytest.mark.procs(64)
-def test_many_more_processes_than_cores_exchange_everything(bsp):
-    x = bsp.zeros(bsp.nprocs, int)
-    for pid in range(bsp.nprocs):
-        bsp.put(pid, bsp.pid, x, offset=bsp.pid)
-    bsp.sync()
-    assert int(x.sum()) == bsp.nprocs * (bsp.nprocs - 1) // 2
 
 
 @pytest.mark.procs(1, 2)

@@ -94,13 +94,6 @@ def test_no_tag_is_the_tag_of_size_0(bsp):
     assert [tag for _, tag, _ in bsp.messages()] == [b"", b""]
 
 
-@pytest.mark.raises(MessageError, match="tags are bytes of length 2, not None")
-def test_no_tag_is_no_tag_of_another_size(bsp):
-    bsp.set_tagsize(2)
-    bsp.sync()
-    bsp.send(0, b"", None)
-
-
 # -- values that are lost without a word ---------------------------------------------------------
 
 MASKED = {

@@ -95,26 +95,6 @@ def test_a_process_that_will_never_come_is_found_however_they_wait(run, wait):
         run(main, wait=wait)
 
 
-@pytest.mark.procs(2)
-@pytest.mark.parametrize("wait", WAITS)
-def test_a_death_ends_the_others_however_they_wait(run, wait):
-    def main(bsp):
-        if bsp.pid == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-        bsp.sync()
-
-    with pytest.raises(bsplib.ProcessDiedError, match="process 1 was killed by SIGKILL"):
-        run(main, wait=wait)
-
-
-@pytest.mark.procs(2)
-def test_a_way_to_wait_that_is_none_is_refused(run):
-    with pytest.raises(
-        bsplib.UsageError, match="there is no wait 'nap'; choose one of auto, spin, block"
-    ):
-        run(everything, wait="nap")
-
-
 # -- one process at a time ----------------------------------------------------------------------
 
 

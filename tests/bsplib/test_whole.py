@@ -115,14 +115,6 @@ def test_the_records_of_a_process_that_stopped_recording_are_looked_at(tmp_path)
     assert collected(tmp_path).lost == {1: "it has no file of records"}
 
 
-def test_a_damaged_file_is_an_error(tmp_path):
-    for pid in range(2):
-        write(tmp_path, pid, 20)
-    (tmp_path / "0.records.chunks").write_bytes(b"damage" * 10)
-    with pytest.raises(TraceError, match="records of process 0 are damaged"):
-        collected(tmp_path)
-
-
 @pytest.mark.parametrize("numberings", [7, [[[0]]], [[[0], [9]]], [[[1], [0]]], [[[-1], [0]]]])
 def test_numberings_that_cannot_be_are_refused(tmp_path, monkeypatch, numberings):
     write(tmp_path, 0, 9)

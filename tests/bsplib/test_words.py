@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import traceback
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 import bsplib
 from tests.commands import run_bsp
-from tests.processes import run_python
 
 
 def idle(bsp):
@@ -74,12 +72,6 @@ def test_an_op_has_its_name_here_and_that_of_numpy(run, op, expected):
     assert results[0][1] == expected
 
 
-@pytest.mark.parametrize("op", ["summ", "array", "pi"])
-def test_a_text_that_names_no_binary_operation_is_refused(op):
-    with pytest.raises(bsplib.UsageError, match=r"allreduce: op is .*names are sum, prod"):
-        bsplib.run(lambda bsp: bsp.allreduce(1, op=op), nprocs=2, backend="sim")
-
-
 @pytest.mark.parametrize("word", ["n", "np", "procs", "num_procs", "processes", "ranks"])
 def test_another_word_for_the_number_of_processes_is_understood(word):
     with pytest.raises(bsplib.UsageError, match=f"write nprocs= if that is meant by {word}="):
@@ -136,32 +128,6 @@ def test_a_traceback_before_the_start_has_no_frames_of_bsplib(call):
         call()
     files = {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)}
     assert files == {__file__}
-
-
-@pytest.mark.lengthy
-@pytest.mark.parametrize("content", [b"", b"text", b"PK\x03\x04" + bytes(100), b"\x00" * 5000])
-@pytest.mark.parametrize("command", ["report", "export --out x.csv", "view --html x.html"])
-def test_a_file_that_is_no_trace_is_said_in_words_of_the_program(tmp_path, content, command):
-    (tmp_path / "no.bsp").write_bytes(content)
-    environment = {**os.environ, "NO_COLOR": "1"}
-    words = *command.split(), "no.bsp"
-    done = run_python("-m", "bsplib", *words, cwd=tmp_path, env=environment)
-    assert done.returncode == 1
-    assert done.stderr == "Error: no.bsp: is no trace, or not a complete one.\n"
-
-
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        (b"a = [", "x.toml: it is no file in TOML: "),
-        (b"\xff\xfe", "x.toml: it is no text in UTF-8; bsp"),
-    ],
-)
-def test_a_file_that_is_no_machine_is_said_in_words_of_the_program(tmp_path, content, text):
-    (tmp_path / "x.toml").write_bytes(content)
-    with pytest.raises(bsplib.UsageError) as caught:
-        bsplib.run(idle, machine=str(tmp_path / "x.toml"))
-    assert text in str(caught.value)
 
 
 def test_a_trace_in_place_of_a_script_is_recognised(tmp_path, monkeypatch):
