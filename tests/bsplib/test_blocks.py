@@ -74,6 +74,21 @@ def test_dtypes_are_promoted(run):
     assert results == [("float64", ["a" * (pid + 1) for pid in range(len(results))])] * len(results)
 
 
+@pytest.mark.procs(1, 3)
+def test_what_they_return_is_the_callers_own(bsp):
+    x = np.ones((2, 2))
+    for got in (
+        bsp.gather(x, axis=0),
+        bsp.allgather(x, axis=1),
+        bsp.scatter(np.ones((bsp.nprocs, 2)), axis=0),
+        bsp.alltoall(x, axis=0),
+    ):
+        if got is not None:
+            got[...] = 5
+    bsp.sync()
+    assert x.sum() == 4.0
+
+
 @pytest.mark.procs(3)
 @pytest.mark.parametrize(
     ("call", "kind", "words"),

@@ -60,10 +60,3 @@ def test_a_long_trace_is_read_without_a_word_where_nobody_looks(trace, capsys):
     with traces.summing_up(trace):
         pass
     assert capsys.readouterr() == ("", "")
-
-
-@pytest.mark.usefixtures("terminal", "long")
-def test_a_missing_file_is_still_the_error_of_the_reader(tmp_path, capsys):
-    with pytest.raises(bsplib.TraceError, match="cannot be read: No such file"):
-        traces.read(tmp_path / "missing.bsp")
-    assert not capsys.readouterr().err

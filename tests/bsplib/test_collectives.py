@@ -91,6 +91,15 @@ def test_the_root_of_a_broadcast_may_be_any_process(bsp, stages):
     ]
 
 
+@pytest.mark.parametrize("stages", [1, 2])
+def test_what_broadcast_returns_is_the_callers_own_on_the_root_too(bsp, stages):
+    x = np.ones(100)
+    got = bsp.broadcast(x, stages=stages)
+    got += bsp.pid
+    bsp.sync()
+    assert (x.sum(), got.sum()) == (100, 100 * (bsp.pid + 1))
+
+
 @pytest.mark.parametrize("stages", [0, 3, -1, "two"])
 def test_a_broadcast_has_one_stage_or_two(run, stages):
     def main(bsp):
@@ -154,6 +163,15 @@ def test_allgather_gives_everybody_all_values(bsp):
     assert described([bsp.allgather(value) for value in VALUES]) == [
         [described(value)] * bsp.nprocs for value in VALUES
     ]
+
+
+def test_what_is_gathered_is_the_callers_own(bsp):
+    mine, listed = np.zeros(200), [0]
+    for one in bsp.allgather(mine) + (bsp.gather(mine) or []):
+        one[:] = 1
+    for one in bsp.allgather(listed) + (bsp.gather(listed) or []):
+        one[0] += 1
+    assert (mine.sum(), listed) == (0, [0])
 
 
 # -- scatter and alltoall -----------------------------------------------------------------
@@ -555,42 +573,30 @@ def test_a_process_in_another_collective_is_a_mismatch(run, operation):
         run(main)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda bsp, x: bsp.broadcast(x),
-        lambda bsp, x: bsp.gather(x),
-        lambda bsp, x: bsp.allgather(x),
-        lambda bsp, x: bsp.scatter([x] * bsp.nprocs),
-        lambda bsp, x: bsp.alltoall([x] * bsp.nprocs),
-        lambda bsp, x: bsp.reduce(x, max),
-        lambda bsp, x: bsp.allreduce(x, max),
-        lambda bsp, x: bsp.scan(x, max),
-        lambda bsp, x: bsp.exscan(x, max),
-    ],
-)
-def test_a_value_that_cannot_be_pickled_is_an_error_at_any_number_of_processes(run, call):
+NINE = np.arange(9)
+EVERY = {
+    "broadcast in one stage": lambda bsp, x=NINE: bsp.broadcast(x, stages=1),
+    "broadcast in two stages": lambda bsp, x=NINE: bsp.broadcast(x, stages=2),
+    "gather": lambda bsp, x=NINE: bsp.gather(x),
+    "allgather": lambda bsp, x=NINE: bsp.allgather(x),
+    "scatter": lambda bsp, x=NINE: bsp.scatter([x] * bsp.nprocs),
+    "alltoall": lambda bsp, x=NINE: bsp.alltoall([x] * bsp.nprocs),
+    "reduce": lambda bsp, x=NINE: bsp.reduce(x),
+    "allreduce": lambda bsp, x=NINE: bsp.allreduce(x),
+    "scan": lambda bsp, x=NINE: bsp.scan(x),
+    "exscan": lambda bsp, x=NINE: bsp.exscan(x),
+}
+
+
+@pytest.mark.parametrize("collective", EVERY)
+def test_a_value_that_cannot_be_pickled_is_an_error_at_any_number_of_processes(run, collective):
     def main(bsp):
-        call(bsp, lambda: None)
+        EVERY[collective](bsp, lambda: None)
 
     assert_raises(bsplib.MessageError, "of type function cannot be pickled", run, main)
 
 
 # -- with the rest of a program -----------------------------------------------------------
-
-
-EVERY = {
-    "broadcast in one stage": lambda bsp: bsp.broadcast(np.arange(9), stages=1),
-    "broadcast in two stages": lambda bsp: bsp.broadcast(np.arange(9), stages=2),
-    "gather": lambda bsp: bsp.gather(np.arange(9)),
-    "allgather": lambda bsp: bsp.allgather(np.arange(9)),
-    "scatter": lambda bsp: bsp.scatter([np.arange(9)] * bsp.nprocs),
-    "alltoall": lambda bsp: bsp.alltoall([np.arange(9)] * bsp.nprocs),
-    "reduce": lambda bsp: bsp.reduce(np.arange(9)),
-    "allreduce": lambda bsp: bsp.allreduce(np.arange(9)),
-    "scan": lambda bsp: bsp.scan(np.arange(9)),
-    "exscan": lambda bsp: bsp.exscan(np.arange(9)),
-}
 
 
 @BOTH

@@ -52,22 +52,6 @@ def test_lines_of_processes_arrive_whole_in_a_file(script, tmp_path):
     assert len(out.read_text().splitlines()) == 4 * 60 * 3
 
 
-@pytest.mark.not_on_mpi("a program that no launcher has started has no ranks")
-def test_what_has_no_end_of_line_is_not_lost(execute, backend):
-    done = execute(
-        f"""
-        import bsplib
-
-        def main(bsp):
-            print("no end", bsp.pid, end="")
-
-        if __name__ == "__main__":
-            bsplib.run(main, nprocs=1, backend={backend!r})
-        """
-    )
-    assert (done.returncode, done.stdout) == (0, "no end 0")
-
-
 def test_flush_writes_a_line_that_has_no_end_yet_unless_it_is_labelled():
     for label, expected in ((False, "10%"), (True, "")):
         stream = io.StringIO()

@@ -251,25 +251,36 @@ def test_a_stand_in_cannot_be_named_before_the_sync(bsp):
 # -- doing the same on all processes ------------------------------------------------------
 
 
+def pop(bsp, x):
+    bsp.pop_reg(x)
+
+
+def push(bsp, x):
+    bsp.push_reg(np.zeros(2))
+
+
+MISMATCHES = {
+    "a push of process 0 alone": ([push], [], "made 0 registrations and removals in this superst"),
+    "a push missing on process 0": ([], [push], "process 1 made 1 registrations and removals in"),
+    "a pop missing on process 0": ([], [pop], "process 1 made 1 registrations and removals in"),
+    "another order": ([push, pop], [pop, push], "process 1 called pop_reg .* process called push"),
+}
+
+
 @pytest.mark.procs(least=2)
-@pytest.mark.parametrize("absent", [0, 1])
+@pytest.mark.parametrize("ends", [False, True], ids=["sync", "end of main"])
+@pytest.mark.parametrize("case", MISMATCHES)
 @pytest.mark.raises(
-    bsplib.SyncMismatchError, match=r"made [01] registrations and removals in this superstep"
+    bsplib.SyncMismatchError,
+    match=lambda case: rf"{MISMATCHES[case][2]}.*\[process \d, superstep 1, (test_reg|end of main)",
 )
-def test_a_push_missing_on_one_process_is_a_mismatch(bsp, absent):
-    if bsp.pid != absent:
-        bsp.push_reg(np.zeros(3))
-    bsp.sync()
-
-
-@pytest.mark.procs(least=2)
-@pytest.mark.raises(bsplib.SyncMismatchError, match=r"process 1 made 1 .*superstep 1")
-def test_a_pop_missing_on_one_process_is_a_mismatch(bsp):
+def test_registrations_that_differ_are_a_mismatch(bsp, case, ends):
     x = bsp.zeros(3)
     bsp.sync()
-    if bsp.pid:
-        bsp.pop_reg(x)
-    bsp.sync()
+    for act in MISMATCHES[case][min(bsp.pid, 1)]:
+        act(bsp, x)
+    if not ends:
+        bsp.sync()
 
 
 @pytest.mark.procs(least=2)
@@ -283,29 +294,6 @@ def test_pops_that_mean_different_registrations_are_a_mismatch(bsp):
     bsp.sync()
     bsp.pop_reg(x if bsp.pid == 0 else y)
     bsp.sync()
-
-
-@pytest.mark.procs(least=2)
-@pytest.mark.raises(
-    bsplib.SyncMismatchError, match=r"process 1 called pop_reg .* this process called push_reg"
-)
-def test_push_and_pop_in_another_order_are_a_mismatch(bsp):
-    x = bsp.zeros(3)
-    bsp.sync()
-    if bsp.pid == 0:
-        bsp.push_reg(np.zeros(2))
-        bsp.pop_reg(x)
-    else:
-        bsp.pop_reg(x)
-        bsp.push_reg(np.zeros(2))
-    bsp.sync()
-
-
-@pytest.mark.procs(least=2)
-@pytest.mark.raises(bsplib.SyncMismatchError, match=r"registrations and removals")
-def test_a_push_missing_at_the_end_of_main_is_a_mismatch(bsp):
-    if bsp.pid == 0:
-        bsp.push_reg(np.zeros(3))
 
 
 @pytest.mark.procs(4, 8)

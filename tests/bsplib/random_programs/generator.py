@@ -586,16 +586,23 @@ class Builder:
         drawn = self.plain_get(group)
         return replace(drawn, hp=True) if drawn is not None and self.chance(25) else drawn
 
-    def plain_put(self, group: Group) -> Put | None:
-        pid, to = self.number(0, group.size - 1), self.number(0, group.size - 1)
-        place = self.place(group, pid, to)
+    def named(self, group: Group) -> tuple[int, int, Place, Any, Any] | None:
+        """Two processes, a place that the first names, its registration, the array there."""
+        pid, other = self.number(0, group.size - 1), self.number(0, group.size - 1)
+        place = self.place(group, pid, other)
         if place is None:
             return None
         try:
             registration = self._run.find(group, pid, place)
-            there = self._run._there(group, registration, to)
+            return pid, other, place, registration, self._run._there(group, registration, other)
         except WrongError:
             return None
+
+    def plain_put(self, group: Group) -> Put | None:
+        named = self.named(group)
+        if named is None:
+            return None
+        pid, to, place, _, there = named
         how = self.number(0, 3)
         dtype = self.dtype_of(group, pid, place)
         if how == 0:
@@ -662,15 +669,10 @@ class Builder:
         return found
 
     def plain_get(self, group: Group) -> Get | None:
-        pid, of = self.number(0, group.size - 1), self.number(0, group.size - 1)
-        place = self.place(group, pid, of)
-        if place is None:
+        named = self.named(group)
+        if named is None:
             return None
-        try:
-            registration = self._run.find(group, pid, place)
-            there = self._run._there(group, registration, of)
-        except WrongError:
-            return None
+        pid, of, place, registration, there = named
         how = self.number(0, 3)
         dtype = self.dtype_of(group, pid, place)
         if how == 0:
