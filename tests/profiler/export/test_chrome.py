@@ -5,8 +5,6 @@ import json
 import pytest
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler import limits
-from bsplib.profiler.limits import TooLargeError
 
 REQUIRED = {
     "X": {"name", "cat", "ph", "ts", "dur", "pid", "tid"},
@@ -117,9 +115,3 @@ def test_hostile_names_are_strings(hostile):
     names = {e["name"] for e in slices(read(hostile), "superstep")}
     leaves = [node for node in hostile.nodes.values() if node.kind == "cost_centre"]
     assert names == {fmt.label(node) for node in leaves}
-
-
-def test_too_many_records_are_refused_with_the_way_out(broadcast, monkeypatch):
-    monkeypatch.setattr(limits, "MOST_BYTES", 50000)
-    with pytest.raises(TooLargeError, match=r"more than 100: choose a part with --supersteps A:B"):
-        broadcast.bytes("chrome", top=1)

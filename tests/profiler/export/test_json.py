@@ -5,9 +5,7 @@ import json
 import pytest
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler import limits
 from bsplib.profiler.costs import METRICS
-from bsplib.profiler.limits import TooLargeError
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
 from tests.commands import run_bsp
@@ -75,9 +73,3 @@ def test_hostile_names_are_strings_without_control_characters(hostile):
     names = [entry["name"] for entry in read(hostile)["nodes"]]
     assert sorted(names) == sorted(fmt.visible(node.name) for node in hostile.nodes.values())
     assert all(name.isprintable() for name in names)
-
-
-def test_too_many_nodes_and_processes_are_refused(broadcast, monkeypatch):
-    monkeypatch.setattr(limits, "MOST_BYTES", 80 * 100)
-    with pytest.raises(TooLargeError, match="144 nodes times processes are more than 100"):
-        broadcast.bytes("json", top=1)

@@ -7,9 +7,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler import limits
 from bsplib.profiler.export import pprof
-from bsplib.profiler.limits import TooLargeError
 
 # profile.proto of github.com/google/pprof: number, name and type of each field; * repeated.
 PROTO = {
@@ -119,12 +117,6 @@ def test_hostile_names_are_strings_of_the_table(hostile):
     texts = list(read(hostile).string_table)
     assert {fmt.label(node) for node in hostile.nodes.values()} <= set(texts)
     assert all(text.isprintable() for text in texts)
-
-
-def test_too_many_samples_are_refused_with_the_way_out(broadcast, monkeypatch):
-    monkeypatch.setattr(limits, "MOST_BYTES", 500)
-    with pytest.raises(TooLargeError, match=r"more than 10: choose a part with --supersteps A:B"):
-        broadcast.bytes("pprof", top=1)
 
 
 @pytest.mark.parametrize("value", [1, 127, 128, 300, 2**32, 2**63 - 1])

@@ -5,8 +5,6 @@ import json
 import pytest
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler import limits
-from bsplib.profiler.limits import TooLargeError
 
 UNITS = {"none", "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes"}
 
@@ -66,9 +64,3 @@ def test_the_first_profile_has_the_losses_of_every_node(broadcast):
 def test_hostile_names_are_strings(hostile):
     names = [frame["name"] for frame in read(hostile)["shared"]["frames"]]
     assert names[: len(hostile.nodes)] == [fmt.label(node) for node in hostile.nodes.values()]
-
-
-def test_too_many_samples_are_refused_with_the_way_out(broadcast, monkeypatch):
-    monkeypatch.setattr(limits, "MOST_BYTES", 3000)
-    with pytest.raises(TooLargeError, match=r"more than 100: choose a part with --supersteps A:B"):
-        broadcast.bytes("speedscope", top=1)

@@ -9,6 +9,7 @@ import pytest
 
 from bsplib.errors import UsageError
 from bsplib.machine import load_machine
+from bsplib.profiler import limits
 from bsplib.profiler.export.table import FORMATS, check_options, find
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.rates import rates_on
@@ -88,6 +89,21 @@ def test_supersteps_beyond_the_last_one_are_an_error_that_names_those_there_are(
     assert done.exit_code != 0
     assert "there are no supersteps from 5000 to 6000: those of the run are 0 to " in done.output
     assert not Path("x.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "words"),
+    [
+        ("chrome", 50_000, "more than 100: choose a part with --supersteps A:B"),
+        ("pprof", 500, "more than 10: choose a part with --supersteps A:B"),
+        ("speedscope", 3000, "more than 100: choose a part with --supersteps A:B"),
+        ("json", 80 * 100, "144 nodes times processes are more than 100"),
+    ],
+)
+def test_what_is_too_large_is_refused_with_the_way_out(broadcast, monkeypatch, name, most, words):
+    monkeypatch.setattr(limits, "MOST_BYTES", most)
+    with pytest.raises(limits.TooLargeError, match=words):
+        broadcast.bytes(name, top=1)
 
 
 def test_a_file_that_cannot_be_written_is_named(export):
