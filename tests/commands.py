@@ -1,15 +1,17 @@
-"""Every command of ``bsp`` and of the applications, as tests find them by themselves."""
+"""Every command, as tests find them by themselves, and what is printed on a terminal."""
 
 from __future__ import annotations
 
 import importlib
+import io
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from typing import Any
 
 import click
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from bsplib import apps
 from bsplib.running import options
@@ -60,3 +62,14 @@ def run_bsp(*words: object, **more: Any) -> Result:
         return copy_context().run(CliRunner().invoke, main, [*map(str, words)], **more)
     finally:
         options._in_force[:] = in_force
+
+
+def printed_by(
+    show: Callable[..., None], *what: Any, width: int = 160, colours: str | None = None, **more: Any
+) -> str:
+    """Return what a function prints on a terminal, by default one without colours."""
+    terminal = Console(
+        file=io.StringIO(), width=width, color_system=colours, force_terminal=colours is not None
+    )
+    show(*what, console=terminal, **more)
+    return terminal.file.getvalue()

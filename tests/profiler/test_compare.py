@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import asdict
 
 import pytest
-from rich.console import Console
 
 from bsplib.errors import UsageError
 from bsplib.machine import load_machine
@@ -19,6 +17,7 @@ from bsplib.profiler.compare.comparison import (
 from bsplib.profiler.compare.report import print_comparison
 from bsplib.profiler.compare.verdict import differences, verdict
 from bsplib.recording.records import Trace
+from tests.commands import printed_by
 
 MACHINE = {"name": "test", "g": 1e-6, "l": 1e-3}
 MS = 1_000_000
@@ -54,9 +53,7 @@ def node(comparison, name):
 
 
 def printed(comparison, width=100, **options):
-    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
-    print_comparison(comparison, console=console, **options)
-    return console.file.getvalue()
+    return printed_by(print_comparison, comparison, width=width, **options)
 
 
 # -- figures -----------------------------------------------------------------------------------

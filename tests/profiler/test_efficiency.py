@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from rich.console import Console
 
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.compare.comparison import compare_runs
@@ -15,6 +12,7 @@ from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document
 from bsplib.recording.records import Trace
+from tests.commands import printed_by
 
 US = 1000
 
@@ -56,21 +54,17 @@ def test_computation_scaling_compares_the_computation_of_all_processes(script):
 
 def test_a_comparison_tells_computation_scaling(script):
     comparison = compare_runs(computing(script, 1, 100), computing(script, 4, 50))
-    console = Console(file=io.StringIO(), width=200)
-    print_comparison(comparison, console=console)
     sentence = (
         "computation scaling 50%, if both do the same work: 100 µs of useful computation in all "
         "on 1 process, 200 µs on 4."
     )
-    assert sentence in console.file.getvalue().splitlines()
+    assert sentence in printed_by(print_comparison, comparison, width=200).splitlines()
     assert as_data(comparison)["computation_scaling"] == pytest.approx(0.5)
 
 
 @pytest.mark.lengthy
 def test_a_report_of_several_runs_tells_it_of_all_but_the_one_with_the_fewest(three):
-    console = Console(file=io.StringIO(), width=160)
-    print_report(three.runs, console=console)
-    text = console.file.getvalue()
+    text = printed_by(print_report, three.runs)
     assert text.count("computation scaling 80%") == text.count("computation scaling") == 2
     first, reference, last = document(three.runs)["runs"]
     assert reference["computation_scaling"] is None

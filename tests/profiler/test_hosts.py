@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import pytest
-from rich.console import Console
 
 from bsplib.profiler import tables
 from bsplib.profiler.callgraph import build
@@ -16,6 +14,7 @@ from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document
 from bsplib.recording.records import Trace
+from tests.commands import printed_by
 from tests.made_runs import frame, run_of, step
 from tests.scripted import Script
 
@@ -63,10 +62,8 @@ def test_the_verdict_names_the_host_of_the_straggler():
 
 
 def test_the_report_names_the_hosts():
-    out = io.StringIO()
     profile = Profile(Trace((run(*"aabb", clock_bounds_s=BOUNDS),)))
-    print_report(profile.runs, console=Console(file=out, width=100))
-    text = " ".join(out.getvalue().split())
+    text = " ".join(printed_by(print_report, profile.runs).split())
     assert "on 2 hosts (a, b) whose clocks agree within 12.5 µs" in text
     assert "process 3 (b)" in text
     (described,) = document(profile.runs)["runs"]

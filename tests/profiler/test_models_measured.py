@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import asdict
 
 import pytest
-from rich.console import Console
 
 from bsplib.errors import UsageError
 from bsplib.machine import Machine, load_machine
@@ -18,6 +16,7 @@ from bsplib.profiler.models.report import print_predictions
 from bsplib.profiler.prices import ReplayPrices, choose_prices
 from bsplib.profiler.timeline import Timeline
 from bsplib.sync_kinds import Kind
+from tests.commands import printed_by
 
 NS = 1e-9
 THREE = Measured(
@@ -114,11 +113,10 @@ def test_the_error_is_that_of_the_totals_in_the_table(script):
     machine = load_machine("shared-memory")
     known = {"machine": asdict(machine), "backend": "shm", "cpu_measured": True}
     run = program.run(meta=known)
-    file = io.StringIO()
     prediction = predict(run, choose_prices(run), ("BSP",))
     assert not prediction.is_elsewhere
-    print_predictions([prediction], console=Console(width=120, file=file))
-    text, took, found = file.getvalue(), *prediction.totals.values()
+    text = printed_by(print_predictions, [prediction])
+    took, found = prediction.totals.values()
     assert took.waiting_s
     assert fmt.seconds(took.comp_s + took.waiting_s) in text
     assert fmt.seconds(found.comp_s) in text

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import asdict
 
 import pytest
-from rich.console import Console
 
 from bsplib.errors import UsageError
 from bsplib.machine import Machine, Pattern
@@ -19,7 +17,7 @@ from bsplib.profiler.timeline import Timeline
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
 from bsplib.sync_kinds import Kind
-from tests.commands import run_bsp
+from tests.commands import printed_by, run_bsp
 
 HERE = Machine("here", "made up", g=1e-9, l=1e-6, speed=2e9)
 THERE = Machine("there", "made up", g=4e-9, l=3e-6, speed=5e8, p=16)
@@ -169,9 +167,7 @@ def test_g_and_l_of_a_pattern_hold_for_the_models_of_messages(script):
 
 
 def printed(predictions, **options):
-    console = Console(file=io.StringIO(), width=160, color_system=None)
-    print_predictions(predictions, console=console, **options)
-    return console.file.getvalue()
+    return printed_by(print_predictions, predictions, **options)
 
 
 def test_the_tables_have_totals_and_nodes_of_all_models(broadcasts):

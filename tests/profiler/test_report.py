@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import re
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
@@ -15,6 +13,7 @@ from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import RowChoice, print_report
 from bsplib.recording.records import Frame, Run, Trace
 from bsplib.sync_kinds import Kind
+from tests.commands import printed_by
 
 MACHINE = {"name": "test machine", "source": "", "g": 1e-9, "l": 5e-6, "speed": 1e9}
 """1 ns for each byte, 5 µs for each superstep."""
@@ -28,9 +27,7 @@ def profiles(*runs, library=False):
 
 def shown(entries, *, width=200, **options):
     """What a terminal without colour shows of profiles."""
-    console = Console(file=io.StringIO(), width=width, color_system=None)
-    print_report(entries, console=console, **options)
-    return console.file.getvalue()
+    return printed_by(print_report, entries, width=width, **options)
 
 
 def printed(*runs, library=False, **options):
@@ -186,9 +183,8 @@ def test_where_nothing_is_critical_no_row_is_marked(broadcasts):
 
 
 def test_critical_rows_are_red_where_there_is_colour(broadcasts):
-    console = Console(file=io.StringIO(), width=200, force_terminal=True, color_system="standard")
-    print_report(Profile(Trace((broadcasts,))).runs, path="comp-imb", console=console)
-    red = [line for line in console.file.getvalue().splitlines() if "\x1b[1;31m" in line]
+    text = printed(broadcasts, path="comp-imb", colours="standard")
+    red = [line for line in text.splitlines() if "\x1b[1;31m" in line]
     assert len(red) == 4
     assert all("*" in line for line in red)
 
