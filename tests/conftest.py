@@ -19,7 +19,7 @@ import pytest
 from bsplib import core
 
 from .hosts.fixtures import hosts, hosts_of_the_file  # noqa: F401 - fixtures of all tests
-from .scripted import Reading, Script
+from .scripted import Script
 
 # A shell starts its background jobs with SIGINT ignored, and programs inherit that.
 # Some tests are about Ctrl-C, hence here it means what it does at a terminal.
@@ -114,9 +114,3 @@ def pytest_collection_finish() -> None:
 def script() -> type[Script]:
     """Return the maker of runs that are defined by hand."""
     return Script
-
-
-@pytest.fixture(scope="session")
-def read() -> type[Reading]:
-    """Return the reader of call graphs by the names of their nodes."""
-    return Reading

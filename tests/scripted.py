@@ -181,21 +181,15 @@ class Reading:
         self.ids = {node.name: name for name, node in nodes}
 
     def cost(self, place: str) -> Cost:
-        """Cost of a node or an edge."""
-        ids = [self.ids[name] for name in place.split(" > ")]
-        graph = self.callgraph.graph
-        return graph.nodes[ids[0]]["cost"] if len(ids) == 1 else graph.edges[ids]["cost"]
+        """Cost of a node."""
+        cost: Cost = self.callgraph.graph.nodes[self.ids[place]]["cost"]
+        return cost
 
     def ns(self, place: str, metric: str = "comp") -> tuple[float, ...]:
         """Maximum, average and minimum in the script's own unit, as exact as it."""
         summary = self.cost(place)[metric]
         values = (summary.maximum, summary.average, summary.minimum)
         return tuple(round(value * 1e9, 6) for value in values)
-
-    def h(self, place: str) -> tuple[float, ...]:
-        """Maximum, average and minimum of the h-relation in bytes."""
-        summary = self.cost(place).h
-        return (summary.maximum, summary.average, summary.minimum)
 
     def pie_ns(self, place: str, metric: str = "comp") -> list[float]:
         """The pie in the script's own unit."""

@@ -17,12 +17,6 @@ def leaves(callgraph):
     return [node for _, node in nodes if node.kind == "cost_centre"]
 
 
-def test_a_function_that_bsplib_calls_back_is_called_by_the_programs(script):
-    program = script(1)
-    program.step("main:4 bsplib/collectives.py/Collectives.reduce combine:25")
-    assert program.reading().edges() == {"main > combine", "combine > app.py line 25"}
-
-
 def test_frames_of_the_library_are_shown_on_demand(script):
     program = script(1)
     program.step(f"main {ALLREDUCE}", w=7)

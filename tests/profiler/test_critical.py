@@ -5,6 +5,8 @@ import pytest
 from bsplib.profiler.callgraph import Cost, Summary
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import PATHS, TITLES, critical_path, score, shades
+from bsplib.profiler.graph_book import book_graph
+from bsplib.profiler.rates import Rates
 
 
 @pytest.fixture
@@ -57,17 +59,6 @@ def test_shades_are_square_roots_on_a_scale_that_means_something(lively, path):
         assert value == pytest.approx((score(costs[name], path) / whole) ** 0.5)
 
 
-def test_a_balanced_program_is_white_in_its_imbalance_views(script):
-    program = script(4)
-    for _ in range(10):
-        program.step("main sort:15", w=[100, 99, 100, 100], puts=[(0, 1, 8), (1, 0, 8)])
-        program.step("main merge:25", w=[300, 300, 299, 300])
-    callgraph = program.reading().callgraph
-    for path in ("comp-imb", "comp-rel", "comp-weighted"):
-        assert max(shades(callgraph, path).values()) < 0.1
-    assert max(shades(callgraph, "comp-abs").values()) == 1
-
-
 def test_measures_of_one_metric_lead_to_different_places(script):
     program = script(2)
     program.step("main much:15", w=[1000, 980])  # imbalance 10 of 1000
@@ -86,33 +77,15 @@ def test_measures_of_one_metric_lead_to_different_places(script):
     }
 
 
-def test_a_caller_is_never_blamed_for_anothers_cost(script):
-    program = script(1)
-    program.step("main foo:12", w=5)
-    program.step("main foo shared:31", w=6)
-    program.step("main bar shared:32", w=9)
+def test_the_path_follows_the_greatest_loss_and_not_the_greatest_time(script):
+    program = script(2)
+    program.step("main large", w=[1000, 1000])
+    program.step("main small uneven", w=[100, 0])
     reading = program.reading()
-    # Of the edges that leave `shared` the greatest is that to line 32, but foo is not
-    # the one who came there; and foo is where most of main's cost went.
-    assert reading.ns("shared > app.py line 32") > reading.ns("shared > app.py line 31")
-    chain = critical_path(reading.callgraph, "comp-abs")
-    assert reading.chain(chain) == "main > foo > shared > app.py line 31"
-
-
-def test_a_path_does_not_turn_where_the_edges_alone_would_lead(script):
-    program = script(1)
-    program.step("main foo shared:31", w=6)
-    program.step("main foo shared left:41", w=1)
-    program.step("main bar shared left:41", w=6)
-    reading = program.reading()
-    assert reading.ns("shared > left") == (7, 7, 7)
-    chain = critical_path(reading.callgraph, "comp-abs")
-    assert reading.chain(chain) == "main > foo > shared > app.py line 31"
-
-
-def test_a_path_through_mutual_recursion_ends_at_a_cost_centre(script):
-    program = script(1)
-    program.step("main even odd even:15", w=4)
-    reading = program.reading()
-    chain = critical_path(reading.callgraph, "comp-abs")
-    assert reading.chain(chain) == "main > even > app.py line 15"
+    graph_book = book_graph(reading.callgraph, Rates(g=0.0, l=0.0))
+    names = reading.chain(graph_book.path())
+    assert names.startswith("main > small > uneven > ")
+    shades = graph_book.shades()
+    red = 1100 / 10  # a tenth of the time in main, which is more than any loss
+    assert shades[reading.ids["uneven"]] == pytest.approx((50 / red) ** 0.5)
+    assert shades[reading.ids["large"]] == 0

@@ -43,15 +43,6 @@ def three(script):
     return Profile(Trace(tuple(computing(script, p, us) for p, us in [(4, 50), (2, 80), (4, 50)])))
 
 
-def test_computation_scaling_compares_the_computation_of_all_processes(script):
-    two, four = computing(script, 2, 80), computing(script, 4, 50)
-    for pair in ((two, four), (four, two)):  # the reference has the fewest processes
-        scaling = compare_runs(*pair).scaling
-        assert scaling.fraction == pytest.approx(160 / 200)
-        assert (scaling.reference_nprocs, scaling.nprocs) == (2, 4)
-        assert (scaling.reference_s, scaling.useful_s) == pytest.approx((160e-6, 200e-6))
-
-
 def test_a_comparison_tells_computation_scaling(script):
     comparison = compare_runs(computing(script, 1, 100), computing(script, 4, 50))
     sentence = (

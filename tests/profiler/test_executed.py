@@ -67,13 +67,6 @@ def test_a_function_stands_below_the_cost_centre_that_ended_its_superstep(run):
     ]
 
 
-def test_the_seconds_are_told_apart_by_what_was_done(run):
-    *_, busy = executed_below(build(run))
-    assert busy.seconds._asdict() == pytest.approx(
-        {"computing": 0, "calls": 0, "waiting": 0, "blocked": 0.001, "no_core": 0}
-    )
-
-
 def test_the_report_lists_them_with_a_cost_centre(run, capsys):
     print_report(Profile(Trace((run,)), "app.bsp").runs, node="app.py line 2")
     printed = capsys.readouterr().out

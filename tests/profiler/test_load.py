@@ -16,12 +16,10 @@ import bsplib
 from bsplib import loading
 from bsplib.errors import MissingExtraError, TraceError
 from bsplib.profiler import profile as profiles
-from bsplib.profiler.costs import METRICS
 from bsplib.profiler.drawing.graphviz import LayoutError
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.tables import facts
 from bsplib.recording.records import Trace
-from bsplib.sync_kinds import Kind
 from tests.processes import run_python
 
 HOSTILE = "<script>alert('x')</script>\x1b[31m\x00\ud800"
@@ -76,14 +74,6 @@ def test_a_file_that_is_no_trace_is_an_error(tmp_path):
         bsplib.load(tmp_path / "none.bsp")
 
 
-def test_functions_of_bsplib_are_nodes_on_demand(script):
-    program = script(2)
-    program.step("main:7 bsplib/combinations.py/Group.allreduce:90")
-    trace = Trace((program.run(),))
-    counts = [len(Profile(trace, library=library).runs[0].graph()) for library in (False, True)]
-    assert counts == [2, 3]
-
-
 @pytest.mark.lengthy
 def test_bsplib_imports_the_profiler_and_its_packages_when_they_are_used():
     code = (
@@ -123,42 +113,6 @@ def test_another_machine_changes_times_and_not_what_was_measured(run):
 
 
 # -- tables -------------------------------------------------------------------------------------
-
-
-def test_nodes_are_rows_with_the_greatest_loss_first(run):
-    table = run.nodes()
-    assert set(table.index) == set(run.callgraph.graph)
-    assert table.index.name == "id"
-    assert table.loss_s.is_monotonic_decreasing
-    root = table.loc[run.callgraph.root]
-    assert (root["name"], root["kind"], root["supersteps"]) == ("body", "function", 6)
-    for metric, unit in zip(METRICS, ("s", "s", "s", "bytes"), strict=True):
-        summary = run.callgraph.graph.nodes[run.callgraph.root]["cost"][metric]
-        assert root[f"{metric}_max_{unit}"] == summary.maximum
-        assert root[f"{metric}_avg_{unit}"] == summary.average
-        assert root[f"{metric}_min_{unit}"] == summary.minimum
-
-
-def test_each_superstep_of_each_group_is_a_row(script):
-    program = script(4)
-    program.step("main foo:3", w=[1000, 3000, 2000, 2000], puts=[(1, 0, 50), (2, 0, 70)])
-    with program.partition(1, 3) as (_, right):
-        program.step("main bar:5", w=500, group=right)
-    program.step(["main foo:3", None, "main foo:3", "main foo:3"], w=800, transfer=10)
-    program.step("main:9", w=5, kind=Kind.END)
-    table = one(program).supersteps()
-    assert table.group.tolist() == [0, 0, 0, 2]
-    assert table.superstep.tolist() == [0, 1, 2, 0]
-    assert table.processes.tolist() == [4, 3, 4, 3]
-    assert table.sync.tolist() == ["sync", "sync", "end", "sync"]
-    assert [name.split()[2] for name in table.name] == ["3", "3", "9", "5"]
-    first, second = table.iloc[0], table.iloc[1]
-    assert (first.comp_max_pid, first.h_max_pid) == (1, 0)
-    assert (first.comp_max_s, first.comp_avg_s, first.comp_min_s) == (3e-6, 2e-6, 1e-6)
-    assert (first.h_max_bytes, first.h_avg_bytes, first.h_min_bytes) == (120, 60, 0)
-    assert (first.start_s, first.end_s) == (0, 3e-6)
-    assert (second.comp_max_s, second.comp_avg_s, second.comp_min_s) == (800e-9, 600e-9, 0)
-    assert second.comm_max_s == 10e-9
 
 
 @pytest.mark.parametrize("table", ["nodes", "supersteps"])

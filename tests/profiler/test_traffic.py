@@ -57,3 +57,11 @@ def test_a_block_names_its_process_with_the_most_bytes(crowd):
     assert total.tolist() == [3, 63, 1]
     assert most.tolist() == [1, 61, 1]
     assert pid.tolist() == [0, 4, 6]
+
+
+def test_traffic_to_a_process_that_broke_off_counts_for_the_asker_alone(script):
+    program = script(3)
+    program.step(["main", "main", None], puts=[(0, 2, 8), (1, 2, 3)])
+    h_out, h_in = h_relation(program.run())
+    assert h_out.tolist() == [8, 3]
+    assert h_in.tolist() == [0, 0]

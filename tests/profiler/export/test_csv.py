@@ -28,19 +28,6 @@ def test_a_row_a_node_with_the_numbers_of_the_call_graph(broadcast):
             assert found == [summary.maximum, summary.average, summary.minimum]
 
 
-def test_the_supersteps_of_a_cost_centre_add_up_to_it(broadcast):
-    table = read(broadcast, "supersteps")
-    steps = table[table["sync"] == "sync"]
-    assert list(table["superstep"]) == list(range(len(table)))
-    for name, part in steps.groupby("id"):
-        cost = broadcast.costs[name]
-        assert len(part) == cost.count
-        for metric in METRICS:
-            for measure, value in (("max", "maximum"), ("avg", "average"), ("min", "minimum")):
-                found = part[f"{metric}_{measure}_{UNITS[metric]}"].sum()
-                assert found == pytest.approx(getattr(cost[metric], value))
-
-
 @pytest.mark.parametrize("name", ["=1+2", "+x", "-x", "@x"])
 def test_a_name_that_a_spreadsheet_would_compute_is_marked_as_text(calling, name):
     rows = list(csv.DictReader(io.StringIO(calling(name).text("csv"))))

@@ -5,53 +5,14 @@ import json
 import pytest
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.costs import METRICS
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
 from tests.commands import run_bsp
-
-UNITS = {"comp": "s", "comm": "s", "idle": "s", "h": "bytes"}
 
 
 def read(exported):
     (run,) = json.loads(exported.text("json"))["runs"]
     return run
-
-
-def costs_of(entry):
-    return {
-        metric: tuple(entry[f"{metric}_{part}_{UNITS[metric]}"] for part in ("max", "avg", "min"))
-        for metric in METRICS
-    }
-
-
-def expected(cost):
-    return {
-        metric: (cost[metric].maximum, cost[metric].average, cost[metric].minimum)
-        for metric in METRICS
-    }
-
-
-def test_nodes_and_edges_have_all_numbers_of_the_call_graph(broadcast):
-    profile = read(broadcast)
-    nodes = {entry["id"]: entry for entry in profile["nodes"]}
-    assert nodes.keys() == broadcast.costs.keys()
-    for name, cost in broadcast.costs.items():
-        assert nodes[name]["supersteps"] == cost.count
-        assert costs_of(nodes[name]) == expected(cost)
-        for metric in METRICS:
-            pie = nodes[name][f"{metric}_by_process_{UNITS[metric]}"]
-            assert tuple(pie) == cost[metric].pie
-    edges = broadcast.callgraph.graph.edges
-    assert [(entry["caller"], entry["callee"]) for entry in profile["edges"]] == list(edges)
-    for entry in profile["edges"]:
-        assert costs_of(entry) == expected(edges[entry["caller"], entry["callee"]]["cost"])
-
-
-def test_a_part_of_the_run_has_the_rates_of_the_whole_run(broadcast):
-    (part,) = json.loads(broadcast.text("json", supersteps=(0, 2)))["runs"]
-    assert part["rates"] == read(broadcast)["rates"]
-    assert 0 < part["time_s"] < read(broadcast)["time_s"]
 
 
 def test_of_repeats_the_run_of_median_time_is_written_with_the_intervals_of_all(script, tmp_path):
