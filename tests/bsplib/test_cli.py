@@ -276,7 +276,7 @@ def worker(bsp):
 def trace(tmp_path_factory):
     path = tmp_path_factory.mktemp("trace") / "two runs.bsp"
     for _ in range(2):
-        bsplib.run(worker, nprocs=3, profile=path)
+        bsplib.run(worker, nprocs=3, backend="sim", profile=path)
     return path
 
 

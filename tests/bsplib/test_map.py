@@ -34,34 +34,18 @@ def test_results_come_in_the_order_of_the_items(mapped):
     assert mapped(square, range(100)) == [item * item for item in range(100)]
 
 
-@pytest.mark.procs(3)
-def test_any_iterable_gives_the_items(mapped):
-    assert mapped(str.upper, (letter for letter in "bsp")) == ["B", "S", "P"]
-
-
-@pytest.mark.procs(3)
-def test_rows_of_an_array_are_items(mapped):
-    assert mapped(np.sum, np.arange(12).reshape(4, 3)) == [3, 12, 21, 30]
-
-
 @pytest.mark.procs(1, 3)
-def test_several_iterables_give_the_arguments_of_the_function(mapped):
+def test_any_iterables_give_the_arguments_of_any_function(mapped):
+    factor = 3
+    assert mapped(str.upper, (letter for letter in "bsp")) == ["B", "S", "P"]
+    assert mapped(np.sum, np.arange(12).reshape(4, 3)) == [3, 12, 21, 30]
+    assert mapped(lambda item: factor * item, range(5)) == [0, 3, 6, 9, 12]
     assert mapped(pow, range(5), itertools.repeat(2)) == [0, 1, 4, 9, 16]
     assert mapped(lambda a, b, c: (a, b, c), "xyz", [1, 2], np.eye(2, dtype=int)[0]) == [
         ("x", 1, 1),
         ("y", 2, 0),
     ]
-
-
-@pytest.mark.procs(1, 3)
-def test_without_items_there_are_no_results(mapped):
     assert mapped(square, []) == []
-
-
-@pytest.mark.procs(3)
-def test_the_function_may_be_a_closure(mapped):
-    factor = 3
-    assert mapped(lambda item: factor * item, range(5)) == [0, 3, 6, 9, 12]
 
 
 @pytest.mark.parametrize("chunk", [None, 1, 3, 10**6])
@@ -241,51 +225,30 @@ def test_a_function_that_raises_stop_iteration_does_not_end_the_loop_in_silence(
     assert caught.value.__notes__[0].startswith("[map: item 1, ")
 
 
-@pytest.mark.parametrize("chunk", [0, -1, 1.5, "2"])
-def test_a_chunk_has_at_least_one_item(chunk):
-    with pytest.raises(bsplib.ArgumentError, match=f"chunk is {chunk!r}; it is an integer"):
-        bsplib.map(square, [1], chunk=chunk)
-
-
-def test_what_cannot_be_called_is_no_function():
-    with pytest.raises(bsplib.ArgumentError, match="3 is no function; write map"):
-        bsplib.map(3, [1])
-
-
-def test_a_function_that_a_call_does_not_run_is_refused():
-    def pieces(item):
-        yield item
-
-    with pytest.raises(
-        bsplib.ArgumentError, match=r"map: pieces is a generator function: .*; write"
-    ):
-        bsplib.map(pieces, [1])
+def pieces(item):
+    yield item
 
 
 @pytest.mark.parametrize(
-    ("option", "way_out"),
+    ("arguments", "options", "words"),
     [
-        ("workers", "write nprocs="),
-        ("chunks", "write chunk="),
-        ("colour", "there are chunk, progress, nprocs, backend"),
+        *(
+            ((square, [1]), {"chunk": chunk}, f"chunk is {chunk!r}; it is an integer")
+            for chunk in (0, -1, 1.5, "2")
+        ),
+        ((3, [1]), {}, "3 is no function; write map"),
+        ((pieces, [1]), {}, "map: pieces is a generator function: .*; write"),
+        ((square, [1]), {"workers": 2}, "^map: there is no option workers=; write nprocs="),
+        ((square, [1]), {"chunks": 2}, "^map: there is no option chunks=; write chunk="),
+        ((square, [1]), {"colour": 2}, "no option colour=; there are chunk, progress, nprocs, b"),
+        ((pow, [1, 2], 5), {}, "map: items are 5, of type int"),
+        ((square, 5), {}, "over which nobody can iterate; give a list"),
+        ((square, np.array(5)), {}, "over which nobody can iterate; give a list"),
     ],
 )
-def test_an_unknown_option_is_refused_in_words_of_the_caller(option, way_out):
-    with pytest.raises(
-        bsplib.ArgumentError, match=f"^map: there is no option {option}=; {way_out}"
-    ):
-        bsplib.map(square, [1], **{option: 2})
-
-
-def test_further_items_can_be_iterated_over():
-    with pytest.raises(bsplib.ArgumentError, match="map: items are 5, of type int"):
-        bsplib.map(pow, [1, 2], 5)
-
-
-@pytest.mark.parametrize("items", [5, np.array(5)])
-def test_items_can_be_iterated_over(items):
-    with pytest.raises(bsplib.ArgumentError, match="over which nobody can iterate; give a list"):
-        bsplib.map(square, items)
+def test_a_wrong_call_is_refused_in_words_of_the_caller(arguments, options, words):
+    with pytest.raises(bsplib.ArgumentError, match=words):
+        bsplib.map(*arguments, **options)
 
 
 def test_an_error_of_the_iterable_is_not_hidden():

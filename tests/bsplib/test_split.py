@@ -192,21 +192,18 @@ def test_a_colour_that_names_nothing_is_refused(run):
 
 
 @pytest.mark.procs(2)
-@pytest.mark.raises(PartitionError, match=r"split: the keys \['a', 1\] cannot be ordered")
-def test_keys_without_an_order_are_refused(bsp):
-    bsp.split(0, key=["a", 1][bsp.pid])
-
-
-@pytest.mark.procs(2)
-@pytest.mark.raises(MessageError, match="split: a value of type tuple cannot be pickled")
-def test_a_colour_that_cannot_be_pickled_is_refused(bsp):
-    bsp.split(lambda: 0)
-
-
-@pytest.mark.procs(2)
-@pytest.mark.raises(SyncMismatchError, match="in the same superstep")
-def test_a_process_that_does_not_split_is_found(bsp):
-    if bsp.pid:
-        bsp.allgather(0)
-    else:
-        bsp.split(0)
+@pytest.mark.parametrize(
+    ("split", "kind", "words"),
+    [
+        (
+            lambda bsp: bsp.split(0, key=["a", 1][bsp.pid]),
+            PartitionError,
+            r"the keys \['a', 1\] can",
+        ),
+        (lambda bsp: bsp.split(lambda: 0), MessageError, "a value of type tuple cannot be pickled"),
+        (lambda bsp: (bsp.allgather if bsp.pid else bsp.split)(0), SyncMismatchError, ".*same sup"),
+    ],
+)
+def test_a_split_that_cannot_be_is_refused(run, split, kind, words):
+    with pytest.raises(kind, match=f"^(split|allgather): {words}"):
+        run(split)

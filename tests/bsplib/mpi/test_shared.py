@@ -12,25 +12,15 @@ import pytest
 import bsplib
 from bsplib.backends.proc_visibility import system_key
 
+from ..test_shared import inode
 from .conftest import DEADLINE_S
 
 pytestmark = [pytest.mark.lengthy, pytest.mark.timeout(2 * DEADLINE_S)]
 
 
-def file_of(array):
-    """Which file the memory of an array belongs to; None if to no file."""
-    address = array.__array_interface__["data"][0]
-    with open("/proc/self/maps", encoding="utf-8") as maps:
-        for line in maps:
-            low, _, high = line.split(" ", 1)[0].partition("-")
-            if int(low, 16) <= address < int(high, 16):
-                return int(line.split()[4])
-    return None
-
-
 def looks(bsp, x, again, part):
     bsp.sync()
-    return file_of(x), file_of(again), float(x.sum()), part.tolist(), x.flags.writeable
+    return inode(x), inode(again), float(x.sum()), part.tolist(), x.flags.writeable
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
@@ -38,7 +28,7 @@ def test_ranks_of_this_host_map_the_memory_of_the_caller(mpi, ranks):
     x = bsplib.shared(np.arange(100_000.0))
     results = bsplib.run(looks, x, x, x[10:20:-3], nprocs=ranks, backend="mpi")
     expected = float(x.sum()), x[10:20:-3].tolist(), False
-    assert results == [(file_of(x), file_of(x), *expected)] * ranks
+    assert results == [(inode(x), inode(x), *expected)] * ranks
 
 
 ELSEWHERE = """
