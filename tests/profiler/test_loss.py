@@ -238,27 +238,6 @@ def test_where_each_process_takes_a_step_longer_one_sentence_tells_all(tmp_path,
     assert sentence.seconds == pytest.approx(10 * MS * (nprocs - 1) / 2)
 
 
-def behind_another(bsp):
-    for _ in range(10):
-        bsp.charge({1: 9, 5: 4}.get(bsp.pid, 1) * MS)
-        bsp.sync()
-
-
-def behind_another_group(bsp):
-    for turn in range(8):
-        with bsp.partition([4, 8]) as half:
-            half.charge(work(bsp, 1, turn) + {1: 4, 5: 2}.get(bsp.pid, 0) * MS)
-            half.sync()
-        bsp.sync()
-
-
-@pytest.mark.parametrize("main", [behind_another, behind_another_group])
-def test_a_delay_behind_another_is_not_named(tmp_path, main):
-    """To mend that of process 5 alone would save nothing."""
-    (sentence,) = judged(tmp_path / "t.bsp", main).verdict.sentences
-    assert sentence.pids == (1,)
-
-
 def in_turn(bsp):
     for _ in range(6):
         for turn in range(bsp.nprocs):
@@ -279,26 +258,23 @@ def test_who_works_in_turn_is_not_told_to_have_nothing_to_do_as_the_others(tmp_p
 # -- who, how often, how it changes ----------------------------------------------------------------
 
 
-def five_blocks(bsp):
-    bsp.charge((40 if bsp.pid < 5 else 0) * MS)
+def few_blocks(bsp, count):
+    bsp.charge((40 if bsp.pid < count else 0) * MS)
     bsp.sync()
 
 
-def test_processes_that_have_nothing_to_do_are_told(tmp_path):
-    (sentence,) = judged(tmp_path / "t.bsp", five_blocks).verdict.sentences
-    assert "by processes 0 to 4, while 5 to 7 have nothing" in sentence.text
-    assert sentence.text.startswith("15.0 of 40.0 ms (38%) are lost in five_blocks")
-    assert sentence.text.endswith("; shared evenly the run would take 25.0 ms.")
-
-
-def all_but_the_last(bsp):
-    bsp.charge((0 if bsp.pid == bsp.nprocs - 1 else 40) * MS)
-    bsp.sync()
-
-
-def test_a_single_process_that_has_nothing_to_do_is_named(tmp_path):
-    (sentence,) = judged(tmp_path / "t.bsp", all_but_the_last).verdict.sentences
-    assert ", while process 7 has nothing" in sentence.text
+@pytest.mark.parametrize(
+    ("count", "lost", "nothing", "even"),
+    [
+        (5, "15.0 of 40.0 ms (38%)", "by processes 0 to 4, while 5 to 7 have nothing", "25.0 ms"),
+        (7, "5.00 of 40.0 ms (12%)", "by processes 0 to 6, while process 7 has nothing", "35.0 ms"),
+    ],
+)
+def test_processes_that_have_nothing_to_do_are_told(tmp_path, count, lost, nothing, even):
+    (sentence,) = judged(tmp_path / "t.bsp", few_blocks, count).verdict.sentences
+    assert nothing in sentence.text
+    assert sentence.text.startswith(f"{lost} are lost in few_blocks")
+    assert sentence.text.endswith(f"; shared evenly the run would take {even}.")
 
 
 def growing(bsp):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-import bsplib
 from bsplib.machine import Level, Machine
 from bsplib.profiler.models.replay import MODELS, measured, replay
 from bsplib.profiler.prices import ReplayPrices
 from bsplib.profiler.timeline import Timeline
-from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 
 OBLSYNC, END = Kind.OBLSYNC, Kind.END
@@ -74,15 +71,6 @@ def test_a_superstep_costs_the_longest_w_and_g_for_the_greatest_h_and_l(script):
     assert times(program.run(), machine(g_ns=2, l_ns=3)) == alike(40 + 2 * 150 + 3)
 
 
-def test_a_get_is_sent_by_the_process_that_has_it(script):
-    program = script(2)
-    program.step("main", w=[5, 50], gets=[(1, 0, 10)])
-    program.step("main", w=[5, 50], gets=[(1, 0, 10)])
-    # Process 0 got nothing: without barriers it waits for nobody. Process 1 waits for it.
-    program.step("main", w=[0, 0], kind=END)
-    assert times(program.run(), machine(g_ns=1, l_ns=1)) == alike(2 * (50 + 10 + 1))
-
-
 def test_h_of_a_process_is_the_greatest_among_those_it_waits_for(script):
     """Equation 9: process 2 waits for 1, which 0 sends more to than 1 sends to 2."""
     program = script(3)
@@ -90,12 +78,6 @@ def test_h_of_a_process_is_the_greatest_among_those_it_waits_for(script):
     program.step("main", puts=puts, kind=OBLSYNC, waits=[0, 0, 0])
     program.step(["main"] * 3, w=[0, 0, 5], kind=END)
     assert times(program.run(), machine(g_ns=1))["MPM"] == 90 + 5
-
-
-def test_time_inside_primitives_is_communication_and_priced_as_such(script):
-    program = script(2)
-    program.step("main", w=[10, 10], calls=[500, 500], puts=[(0, 1, 8)], transfer=70)
-    assert times(program.run(), machine(g_ns=1, l_ns=1)) == alike(10 + 8 + 1)
 
 
 def test_a_slower_machine_computes_for_longer_and_communicates_as_priced(script):
@@ -156,35 +138,7 @@ def test_a_group_on_one_host_pays_its_l_and_one_over_hosts_that_between_them(scr
     assert times(program.run(**HOSTS), two_levels()) == alike(5 + 10 * 5 + 100)
 
 
-def test_what_is_booked_on_two_levels_adds_up(script):
-    program = script(4)
-    for size in (10, 20):
-        with program.partition(2, 2) as (left, right):
-            program.step("main sub", w=5, puts=[(0, 1, size)], group=left)
-            program.step("main sub", kind=END, group=left)
-            program.step("main sub", kind=END, group=right)
-        program.step("main", w=4, puts=[(0, 2, size), (0, 1, 100)])
-    timeline = Timeline(program.run(**HOSTS))
-    for model in MODELS:
-        booked = replay(timeline, model, ReplayPrices(two_levels()))
-        assert booked.sync_s.sum() * 1e9 == pytest.approx(2 * (7 + 100))
-        assert booked.total_s * 1e9 == pytest.approx(
-            sum(5 + size + 7 + 4 + 100 + 5 * size + 100 for size in (10, 20))
-        )
-
-
 # -- sub-groups -------------------------------------------------------------------------------
-
-
-def test_a_sub_group_is_computation_of_the_superstep_that_contains_it(script):
-    program = script(2)
-    with program.partition(1, 1) as (left, right):
-        program.step("main sub", w=30, group=left)
-        program.step("main sub", w=[5], group=left, kind=END)
-        program.step("main sub", w=[20], group=right, kind=END)
-    program.step("main", w=[7, 19])
-    # Process 0: 30, a sync of 1, 5, 7; process 1: 20, 19.
-    assert times(program.run(), machine(l_ns=1)) == alike(30 + 1 + 5 + 7 + 1)
 
 
 def entered_apart(script):
@@ -231,27 +185,6 @@ def test_sub_groups_nest_and_what_is_computed_between_is_each_groups_own(script)
     assert times(run, machine(l_ns=1)) == expected
 
 
-def test_pieces_of_computation_add_up_to_w_whatever_calls_they_contain(script):
-    program = script(2)
-    program.clock = [30, 10]
-    with program.partition(1, 1) as (left, right):
-        program.step("main sub", w=[5], group=left, kind=END)
-        program.step("main sub", w=[5], calls=[3], group=right, kind=END)
-    program.step("main", w=[7, 2], calls=[12, 4])
-    run = program.run()
-    run.records["comm_calls"][2] = 20  # of process 0; where they were is not known
-    timeline = Timeline(run)
-    owned = np.bincount(timeline.pieces.owner, timeline.pieces.comp_s, len(run.records))
-    assert owned == pytest.approx(timeline.w_s)
-    assert timeline.pieces.comp_s.min() >= 0
-    # 49 ns on the way to the last sync without the 5 of the sub-group; 20 of them calls.
-    assert timeline.w_s[timeline.position == 2] * 1e9 == pytest.approx(29)
-    expected = {"BSP": 29 + 5, "BSPWB": 29 + 5, "MPM": 29 + 5, "OBSP*": 29 + 5}
-    assert times(run, machine()) == expected
-    mine = timeline.pieces.owner == timeline.place[2]  # 19 ns after the sub-group, 30 before it
-    assert timeline.pieces.comp_s[mine] * 1e9 == pytest.approx([29 * 19 / 49, 29 * 30 / 49])
-
-
 # -- booking ----------------------------------------------------------------------------------
 
 
@@ -269,22 +202,6 @@ def stacks_of(run, booking):
     return {name: parts for name, parts in sums.items() if any(parts)}
 
 
-def test_a_total_is_booked_along_the_path_that_decides_it(script):
-    program = script(2)
-    program.step(["main f", "main g"], w=[10, 40], puts=[(0, 1, 8)], kind=OBLSYNC, waits=[0, 0])
-    program.step(["main f", "main g"], w=[90, 1], puts=[(0, 1, 8)], kind=OBLSYNC, waits=[0, 41])
-    program.step(["main f", "main g"], w=[0, 5], kind=END)
-    run, prices = program.run(), ReplayPrices(machine(g_ns=1, l_ns=2))
-    timeline = Timeline(run)
-    # Process 1 is last. It has waited for 0, which has waited for nobody.
-    booked = {"f": (10 + 90, 8, 2), "g": (5, 8, 2)}
-    for model in ("MPM", "OBSP*"):
-        assert stacks_of(run, replay(timeline, model, prices)) == booked
-    # Barriers: g decides the first superstep, f the second; of equal h the first counts.
-    barriers = {"f": (90, 16, 4), "g": (40 + 5, 0, 0)}
-    assert stacks_of(run, replay(timeline, "BSP", prices)) == barriers
-
-
 def test_measured_time_is_booked_from_each_wait_to_who_was_waited_for(script):
     program = script(2)
     program.step(["main f", "main g"], w=[10, 40], calls=[0, 5], transfer=3)
@@ -294,46 +211,3 @@ def test_measured_time_is_booked_from_each_wait_to_who_was_waited_for(script):
     took = measured(Timeline(run))
     assert took.total_s * 1e9 == pytest.approx(max(program.clock))
     assert stacks_of(run, took) == {"f": (50, 3, 0), "g": (40 + 8, 5 + 2, 0)}
-
-
-# -- more processes than cores ----------------------------------------------------------------
-
-
-def test_a_replay_takes_computation_without_the_waits_for_a_core(script):
-    program = script(2)
-    program.step("main f", w=[40, 90], cpu=[40, 30], puts=[(0, 1, 8)])
-    program.step("main g", w=[10, 5], calls=[10, 0], cpu=[5, 5])
-    assert times(program.run(), machine(l_ns=1)) == alike(40 + 1 + 5 + 1)
-
-
-def test_of_measured_time_waiting_for_a_core_is_a_part_of_its_own(script):
-    program = script(2)
-    program.step("main f", w=[40, 90], calls=[0, 10], cpu=[40, 45], transfer=3)
-    run = program.run()
-    took = measured(Timeline(run))
-    assert took.total_s * 1e9 == pytest.approx(103)
-    assert stacks_of(run, took) == {"f": (45, 10 + 3, 0)}
-    assert took.waiting_s.sum() * 1e9 == pytest.approx(90 - 45)
-
-
-# -- runs that broke off ---------------------------------------------------------------------------
-
-
-def fail(bsp):
-    bsp.charge(5e-9)
-    bsp.sync()
-    with bsp.partition([1, 2]) as sub:
-        sub.charge(3e-9)
-        sub.sync()
-        if bsp.pid == 1:
-            raise RuntimeError("as meant")
-    bsp.sync()
-
-
-def test_a_run_that_broke_off_is_replayed_as_far_as_it_went(tmp_path):
-    path = tmp_path / "broken.bsp"
-    with pytest.raises(RuntimeError, match="as meant"):
-        bsplib.run(fail, nprocs=2, backend="sim", machine=machine(l_ns=1), profile=path)
-    (run,) = read_trace(path).runs
-    assert not run.complete
-    assert times(run, machine(l_ns=1)) == alike(5 + 1 + 3 + 1)

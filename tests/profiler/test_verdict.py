@@ -107,40 +107,12 @@ def test_a_verdict_has_at_most_five_sentences_the_greatest_loss_first(script):
     assert "place8" in verdict.sentences[0].text
 
 
-def test_names_with_braces_and_control_characters_stay_harmless(script):
-    program = script(2)
-    program.step("main {cost}{who}{{}}\x1b[", w=[100, 0])
-    text = first(program).text
-    assert text.startswith("50.0 of 100 ns (50%)")
-    assert "in {cost}{who}{{}}" in text
-    assert "\x1b" not in text
-
-
 def measured(program, **fields):
     """A run of two processes whose system measured what the arguments name, by process."""
     run = program.run()
     for name, values in fields.items():
         run.records[name] = np.tile(values, len(run.records) // 2)
     return book_graph(build(run), FREE)
-
-
-def test_who_is_blocked_in_a_sub_group_is_named_there_with_all_who_wait(script):
-    program = script(4)
-    for _ in range(10):
-        with program.partition(2, 2) as (left, right):
-            with program.partition(1, 1, group=left) as (_, alone):
-                program.step("main smooth wait", w=80, group=alone)
-            program.step("main smooth", w=20, group=left)
-            program.step("main smooth", w=20, group=right)
-        program.step("main")
-    run = program.run()
-    run.records["comp_cpu"], run.records["comp_ready"] = 20, 0
-    sentence = book_graph(build(run), FREE).verdict().sentences[0]
-    assert sentence.kind == "blocked"
-    assert (
-        "600 ns of 1.00 µs (60%) are lost in wait (app.py line 22), by process 1" in sentence.text
-    )
-    assert sentence.without_s == pytest.approx(400e-9)
 
 
 def test_where_nearly_all_time_is_without_a_core_the_rest_has_no_sentence_of_its_own(script):
@@ -204,17 +176,6 @@ def test_two_callers_with_different_stragglers_have_a_sentence_each(script, stac
     assert [sentence.kind for sentence in sentences] == ["fixed", "fixed"]
     assert [sentence.seconds for sentence in sentences] == pytest.approx([675e-9, 375e-9])
     assert ["process 3" in sentences[0].text, "process 0" in sentences[1].text] == [True, True]
-
-
-def test_a_sentence_names_the_seconds_of_its_own_process_only(script):
-    program = script(4)
-    for number in range(10):
-        program.step(
-            "main relax", w=[40 * (number == 7), 40 * (number == 3), 0, 100 * (number % 3 > 0)]
-        )
-    sentences = book_graph(program.reading().callgraph, FREE).verdict().sentences
-    assert sentences[0].seconds == pytest.approx(6 * 75e-9, rel=0.2)
-    assert "process 3" in sentences[0].text
 
 
 def test_a_sentence_with_all_its_parts_is_short(script):
