@@ -66,7 +66,7 @@ def test_a_word_lands_however_it_and_its_place_are_given(bsp, operation, place, 
         ({"offset": 0, "at": 0}, bsplib.PlaceError, "give offset=0 or at=, not both"),
     ],
 )
-def test_a_place_that_is_none_is_an_error_the_second_time_too(
+def test_a_place_that_is_none_is_an_error_the_first_time_and_again(
     run, operation, arguments, kind, words, again
 ):
     def main(bsp):
@@ -96,7 +96,7 @@ def test_a_place_that_is_none_is_an_error_the_second_time_too(
         (lambda: [0.0], {"offset": 0}, bsplib.PlaceError, "no writable array"),
     ],
 )
-def test_a_get_that_cannot_be_is_an_error_the_second_time_too(
+def test_a_get_that_cannot_be_is_an_error_the_first_time_and_again(
     run, dst, arguments, kind, words, again
 ):
     def main(bsp):

@@ -154,24 +154,6 @@ HOLDS = {
 }
 
 
-@pytest.mark.procs(least=2)
-def test_an_array_that_is_registered_may_be_held_in_a_list_alone(run):
-    def main(bsp):
-        held = [np.zeros(3)]
-        bsp.push_reg(held[0])
-        bsp.sync()
-        if bsp.pid == 1:
-            bsp.put(0, np.ones(3), held[0])
-        bsp.sync()
-        return held[0].sum()
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        first, *others = run(main, check=True)
-    assert first == 3.0
-    assert not any(others)
-
-
 @pytest.mark.parametrize("hold", HOLDS)
 def test_an_array_may_be_held_in_any_way(run, hold):
     def main(bsp):

@@ -463,9 +463,9 @@ def test_mapped_memory_is_given_back(run):
     def main(bsp):
         return bsp.zeros(1000)
 
-    for _ in range(5):
+    for _ in range(3):
         run(main)
     before = mapped()
-    for _ in range(20):
+    for _ in range(12):
         run(main)
     assert mapped() < before + 10

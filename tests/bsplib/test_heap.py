@@ -42,13 +42,6 @@ def heap(memory):
     return Heap(memory, [(START, STOP)])
 
 
-def test_no_more_is_reserved_than_is_used_and_a_step(memory, heap):
-    for _ in range(100):
-        start, _ = heap.allocate(50_000)
-        heap.release(start)
-    assert memory.reserved_up_to - START <= 1 << 20
-
-
 def test_a_block_beyond_all_addresses_is_an_error_with_numbers(heap):
     heap.allocate(64)
     with pytest.raises(OutOfSharedMemoryError, match=f"full: {1 << 24} bytes more are needed"):
@@ -150,12 +143,6 @@ def in_turn(heap, supersteps):
         for start in before:
             heap.release(start)
         before = blocks
-
-
-def test_equal_supersteps_take_the_same_memory_again(memory, heap):
-    sizes = (50_000, 50_000, 200_000, 1 << 21, 8)
-    reserved = [memory.reserved_up_to for _ in in_turn(heap, [sizes] * 20)]
-    assert len(set(reserved[1:])) == 1
 
 
 @pytest.mark.parametrize("more", [(), (1_500_000,)])

@@ -185,23 +185,22 @@ def test_a_wrong_entry_is_one_sentence(write, entry, value, words):
         load_machine(path)
 
 
-@pytest.mark.parametrize("text", ["name = ", "[[[", "name = 'a'\nname = 'b'", "\x00"])
-def test_a_file_that_is_no_toml_is_one_sentence(write, text):
-    path = write(text)
-    with pytest.raises(bsplib.UsageError, match=rf"^machine: {re.escape(path)}: "):
-        load_machine(path)
-
-
-def test_a_file_that_is_no_text_is_one_sentence(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"name = ", "{}: it is no file in TOML: "),
+        (b"[[[", "{}: it is no file in TOML: "),
+        (b"name = 'a'\nname = 'b'", "{}: it is no file in TOML: "),
+        (b"\x00", "{}: it is no file in TOML: "),
+        (b"name = '\xff\xfe'", "{}: it is no text in UTF-8; bsp"),
+        (None, "there is no file {}$"),
+    ],
+)
+def test_a_file_that_is_no_toml_is_one_sentence(tmp_path, content, words):
     path = tmp_path / "machine.toml"
-    path.write_bytes(b"name = '\xff\xfe'")
-    with pytest.raises(bsplib.UsageError, match=r"^machine: .*machine\.toml: .*UTF-8"):
-        load_machine(str(path))
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    path = tmp_path / "none.toml"
-    with pytest.raises(bsplib.UsageError, match=rf"^machine: there is no file {path}$"):
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(bsplib.UsageError, match=f"^machine: {words.format(re.escape(str(path)))}"):
         load_machine(str(path))
 
 

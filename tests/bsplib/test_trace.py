@@ -219,15 +219,6 @@ def test_what_cannot_be_written_leaves_the_older_file_and_no_other(path, run):
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_directory_that_is_not_there_is_an_oserror(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        write_trace(tmp_path / "nowhere" / "x.trace", Trace(()))
-
-
-def test_a_missing_file_is_named(tmp_path):
-    refused(tmp_path / "missing.trace", r"missing\.trace: cannot be read: No such file")
-
-
 def test_a_directory_is_no_trace(tmp_path):
     refused(tmp_path, "cannot be read: Is a directory")
 

@@ -88,8 +88,8 @@ def test_hundreds_of_processes_partition_and_meet_obliviously(simulate):
             assert bsp.move() == ((bsp.pid - 1) % bsp.nprocs, lap)
         return total
 
-    results, _ = simulate(main, nprocs=512)
-    assert results == [sum(range(pid // 8 * 8, pid // 8 * 8 + 8)) for pid in range(512)]
+    results, _ = simulate(main, nprocs=264)
+    assert results == [sum(range(pid // 8 * 8, pid // 8 * 8 + 8)) for pid in range(264)]
 
 
 @pytest.mark.lengthy
