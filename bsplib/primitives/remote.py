@@ -104,12 +104,8 @@ def _keep_known(bsp: GroupState, dst: Any) -> None:
     """
     registry = bsp._registry
     for handle in (dst, getattr(dst, "base", None)):
-        registration = registry.named_by(handle)
-        if (
-            registration is None
-            or registration.array is None
-            or id(handle) in bsp._engine.known_arrays
-        ):
+        registration = None if id(handle) in bsp._engine.known_arrays else registry.named_by(handle)
+        if registration is None or registration.array is None:
             continue
         if registration.announced is not None and bsp._engine.takes(registration.slot):
             sizes = _sizes_there(registration, bsp._nprocs)

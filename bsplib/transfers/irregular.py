@@ -173,13 +173,12 @@ def whole_array(operation: str, registry: Registry, place: Any, *others: Any) ->
             f"push_reg it first (an assignment such as x = x + 1 makes a new array; write "
             f"x[:] = x + 1)"
         )
-    registration = found.registration
-    if not registration.is_of(place):
+    if not found.is_whole:
         raise PlaceError(
             f"{operation}: indices count from the start of a registered array; name the array, "
             f"not a view of shape {np.shape(place)}"
         )
-    return registration
+    return found.registration
 
 
 def dtype_there(operation: str, registration: Registration) -> np.dtype[Any]:

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bsplib.core.atomics import same_form
 from bsplib.core.forms import DtypeCode, are_equal, decode_dtype, encode_dtype
 from bsplib.errors import RegistrationError, SyncMismatchError
 from bsplib.transfers.held_arrays import Origin
@@ -102,10 +101,10 @@ class Registration:
     def is_of(self, handle: Any) -> bool:
         """Tell whether an array or a stand-in names all elements of this registration."""
         array = self.array
-        if handle is self.handle and (array is None or same_form(handle, array)):
-            return True
-        if array is not None and getattr(handle, "shape", None) != array.shape:
-            return False  # as most views, at a fraction of the cost
+        if array is None or getattr(handle, "shape", None) != array.shape:
+            return array is None and handle is self.handle
+        if handle is self.handle and handle.dtype is array.dtype:  # whatever its fields are called
+            return handle.strides == array.strides and address(handle) == self.address
         return _key(handle) == self.key
 
     def contiguous_start(self, view: Array) -> int | None:
@@ -266,6 +265,8 @@ class Found(NamedTuple):
     registration: Registration
     region: Region | None
     """The part of it; None if it is the whole array, or no basic slice makes the view."""
+    is_whole: bool
+    """Whether all elements are named; see :meth:`Registration.is_of`."""
 
 
 class Registry:
@@ -347,21 +348,22 @@ class Registry:
         """
         registration = self.named_by(handle)
         if registration is not None and registration.is_of(handle):
-            return Found(registration, None)
+            return Found(registration, None, True)
         if not isinstance(handle, np.ndarray):
             return None
         around = self._around(handle)
         if not handle.size:
             around = _nearest(handle, around)
         for registration in around:
-            if registration.is_of(handle) or not handle.size:
-                return Found(registration, None)
+            is_whole = registration.is_of(handle)
+            if is_whole or not handle.size:
+                return Found(registration, None, is_whole)
             array = registration.array
             assert array is not None  # _around
             region = region_of(array, handle)
             if region is not None:
-                return Found(registration, region)
-        return Found(around[0], None) if around else None
+                return Found(registration, region, False)
+        return Found(around[0], None, False) if around else None
 
     def _around(self, view: Array) -> list[Registration]:
         """Return the registrations whose memory surrounds a view, the latest first."""

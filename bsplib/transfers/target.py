@@ -28,7 +28,7 @@ from bsplib.transfers.place import (
     to_wire,
     whole,
 )
-from bsplib.transfers.registry import AnnouncedArray, Registration, Registry
+from bsplib.transfers.registry import AnnouncedArray, Found, Registration, Registry
 
 
 def target_of(
@@ -67,7 +67,7 @@ def target_of(
     elif at is not None:
         target.name_index(at)
     else:
-        target.name_view(place, found.region)
+        target.name_view(place, found)
     return target
 
 
@@ -147,7 +147,7 @@ class Target:
                 f"single elements with {self._operation.removeprefix('hp')}_at"
             )
 
-    def name_view(self, view: Any, region: Region | None) -> None:
+    def name_view(self, view: Any, found: Found) -> None:
         """Name the indices that a view has in its array: its region, or all of them."""
         array = self._registration.array
         if array is None or not isinstance(view, np.ndarray):
@@ -155,14 +155,13 @@ class Target:
                 f"{self._operation}: this process registered None there; give offset= or at="
             )
         self._shape = view.shape
-        self._region = region
-        if region is None and view.size:
+        self._region = found.region
+        if found.is_whole and view.size:
+            self._region = whole(array)
+        elif found.region is None and view.size:
             self._offset = self._registration.contiguous_start(view)
             self._reshaped = self._offset is not None
-            if self._registration.is_of(view):
-                self._offset, self._reshaped = None, False
-                self._region = whole(array)
-            elif not self._reshaped:
+            if not self._reshaped:
                 raise PlaceError(
                     f"{self._operation}: the view of shape {view.shape} is no basic slice of the "
                     f"registered array of shape {array.shape}, and no contiguous part of it in "
