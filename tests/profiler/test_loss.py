@@ -238,6 +238,27 @@ def test_where_each_process_takes_a_step_longer_one_sentence_tells_all(tmp_path,
     assert sentence.seconds == pytest.approx(10 * MS * (nprocs - 1) / 2)
 
 
+def behind_another(bsp):
+    for _ in range(10):
+        bsp.charge({1: 9, 5: 4}.get(bsp.pid, 1) * MS)
+        bsp.sync()
+
+
+def behind_another_group(bsp):
+    for turn in range(8):
+        with bsp.partition([4, 8]) as half:
+            half.charge(work(bsp, 1, turn) + {1: 4, 5: 2}.get(bsp.pid, 0) * MS)
+            half.sync()
+        bsp.sync()
+
+
+@pytest.mark.parametrize("main", [behind_another, behind_another_group])
+def test_a_delay_behind_another_is_not_named(tmp_path, main):
+    """To mend that of process 5 alone would save nothing."""
+    (sentence,) = judged(tmp_path / "t.bsp", main).verdict.sentences
+    assert sentence.pids == (1,)
+
+
 def in_turn(bsp):
     for _ in range(6):
         for turn in range(bsp.nprocs):
